@@ -12,23 +12,24 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Backend keeps locks as PostgreSQL advisory locks of sessions. It is safe for concurrent use. It borrows connections
-// from the caller's pool while it holds locks, and returns them after the last release. It never closes the pool.
+// Backend keeps locks as PostgreSQL advisory locks of sessions. It is safe for concurrent use.
+// It borrows connections from the caller's pool while it holds locks or a request waits for one.
+// It returns them after the last release. It never closes the pool.
 type Backend struct {
 	*store
 
 	shared bool
 }
 
-// store is the common part of the exclusive and the shared form of a backend.
+// store is the state that a Backend and its Shared form have in common.
 type store struct {
 	source   source
 	table    sqltable.Table
 	opts     options
 	sql      statements
 	keyOf    func(driver.Key) int64
-	err      error    // why the backend cannot work
-	warnings []string // warnings about the database handle
+	err      error    // the options or the handle are invalid, so every call fails with this error
+	warnings []string // problems of the database handle that do not prevent locking
 	locks    sessionlock.Store[int64]
 }
 
@@ -76,8 +77,9 @@ func build(src source, opts []Option) *Backend {
 	return &Backend{store: s}
 }
 
-// Shared returns the form of b for shared locks. Several shared grants of a name may be held together. They exclude the grants
-// of b and of every other exclusive holder. Both forms use the same connections.
+// Shared returns a backend that acquires locks in shared mode, with the state and the connections of b.
+// Several shared grants of a name can be held at the same time. A shared grant and an exclusive grant of a name,
+// by b or by any other process, exclude each other.
 func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
 // Capabilities describes what advisory locks promise.
@@ -92,8 +94,8 @@ func (b *Backend) Capabilities() driver.Capabilities {
 // Session implements [driver.Session].
 func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Session(b.id(g.Key), g) }
 
-// Acquire implements [driver.Backend]. If this backend already holds the name, it refuses without asking the server,
-// which would grant the lock to the same session a second time.
+// Acquire implements [driver.Backend]. If this backend already holds the name, Acquire returns a refusal without
+// a request to the server, because the server would grant the lock to the same session a second time.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	return b.acquire(ctx, r, func(id int64) (driver.Grant, context.Context, error) {
 		g, err := b.locks.Acquire(ctx, id, b.shared, r)
@@ -101,15 +103,17 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	})
 }
 
-// Await implements [driver.Awaiter]. It waits on a connection of its own that holds nothing else, and closes that
-// connection if the wait is cancelled. If no more connections are allowed, it makes one attempt.
+// Await implements [driver.Awaiter]. The request waits in the server's queue, on a connection that holds no locks.
+// If the wait is cancelled, Await closes that connection. If the backend may not borrow another connection,
+// Await makes one attempt without waiting.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return b.acquire(ctx, r, func(id int64) (driver.Grant, context.Context, error) {
 		return b.locks.Await(ctx, id, b.shared, r, wait)
 	})
 }
 
-// acquire calls the function by, and explains its error. That function returns the context that bounded it last.
+// acquire checks r, calls by with the number of r's lock, and turns its error into one of the driver contract.
+// The function by also returns the context that limited its last statement.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(id int64) (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err
@@ -122,8 +126,8 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(id int6
 	return g, explain(ctx, b.table, "acquire", r.Key, err)
 }
 
-// Renew implements [driver.Backend]. It checks that the sessions hold their locks, with one statement on each session,
-// all in parallel.
+// Renew implements [driver.Backend]. It sends one statement on each session, all in parallel, and the server reports
+// which locks the session still holds.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := b.ready(ctx); err != nil {
 		return nil, err
@@ -132,8 +136,8 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, explain(ctx, b.table, "renew", driver.Key{}, err)
 }
 
-// Release implements [driver.Backend]. An unlock that is running when ctx ends continues for a short time. If the server
-// does not answer it, the connection is closed, which ends the lock.
+// Release implements [driver.Backend]. If ctx ends while the unlock statement runs, the statement may continue
+// for a short time. If the server does not answer it in that time, the connection is closed, which releases the lock.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := b.ready(ctx); err != nil {
 		return err

@@ -22,14 +22,14 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// All drivers and poolers keep every promise that a session lock can keep, also when clients die, are cut off, or lose
-// replies.
+// The backend keeps the driver contract with each kind of pool and pooler, also when clients die, are cut off,
+// or lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, way := range map[string]struct {
 		open   opener
 		opts   []advisory.Option
-		pooler string // a pooler in session mode; empty: a direct connection
+		pooler string // the kind of pooler in session mode, or empty for a direct connection
 	}{
 		"pgx":             {open: openPgx},
 		"stdlib":          {open: openSQL("pgx")},
@@ -77,7 +77,8 @@ func openSQL(driverName string) opener {
 	}
 }
 
-// network is a PostgreSQL database. Each of its clients has a faulty network of its own.
+// network is a PostgreSQL database for the conformance test. Each client connects through its own fault-injecting
+// proxy.
 type network struct {
 	open opener
 	dsn  string
@@ -102,7 +103,7 @@ func newNetwork(tb testing.TB, open opener) *network {
 	return n
 }
 
-// database makes a database with the sequence of tokens.
+// database makes a database with the sequence of tokens, and returns its DSN.
 func database(tb testing.TB) string {
 	tb.Helper()
 	dsn := testenv.Postgres(tb)
@@ -126,7 +127,7 @@ func openDB(tb testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// through returns dsn with the address of a new proxy.
+// through starts a proxy in front of the database of dsn, and returns the DSN that leads through the proxy.
 func through(dsn string) (string, *faultproxy.Proxy, error) {
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -156,7 +157,7 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 
 func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*advisory.Backend).Shared() }
 
-// Expire ends the session that holds key, and returns when the server has ended it.
+// Expire ends the session that holds key, and waits until the server has ended that session.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	return terminate(ctx, n.raw, advisory.Key(key.Namespace, key.Name))
 }
@@ -172,6 +173,6 @@ func terminate(ctx context.Context, db *sql.DB, key int64) error {
 		if err := db.QueryRowContext(ctx, "SELECT count(*)"+holdersOf, key).Scan(&left); err != nil || left == 0 {
 			return err
 		}
-		time.Sleep(time.Millisecond) // the server sends no notification
+		time.Sleep(time.Millisecond) // polls, because the server does not notify a client of this
 	}
 }

@@ -10,18 +10,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// conn is a connection borrowed from the caller's pool. Only interrupt may be called while another method runs.
+// conn is a connection borrowed from the caller's pool. No two methods may run at the same time,
+// except that interrupt may be called during wait.
 type conn interface {
-	// query runs a statement that returns one row. If once is true, the statement is not prepared, because a pooler may stand
-	// between client and server.
+	// query runs a statement that returns one row. If once is true, the statement is not prepared,
+	// because a pooler may be in between and run the next statement on another server process.
 	query(ctx context.Context, once bool, statement string, args []any, dest ...any) error
 	exec(ctx context.Context, statement string) error
-	// loginPID returns the server process that the login reported, or 0 if the driver does not report it.
+	// loginPID returns the process id of the server process that served the login, or 0 if the driver does not report
+	// it.
 	loginPID() uint32
 	closed() bool
-	// memory returns values that stay with the connection until it closes, or nil if the driver keeps none.
+	// memory returns a map that stays with the connection until the connection closes, or nil if the driver keeps no
+	// such map.
 	memory() map[string]any
-	// wait reads until the connection ends, and returns why. It returns nil after interrupt.
+	// wait reads from the connection until the connection ends, and returns the error that ended it.
+	// After a call of interrupt, wait returns nil.
 	wait() error
 	interrupt()
 	watches() bool // reports whether wait can be used
@@ -29,10 +33,10 @@ type conn interface {
 	destroy()
 }
 
-// source is the caller's pool.
+// source is the caller's connection pool.
 type source interface {
 	open(ctx context.Context) (conn, error)
-	most() int // the number of connections that the pool allows; 0: no limit
+	most() int // the largest number of connections in the pool; 0: no limit
 }
 
 type pgxSource struct{ pool *pgxpool.Pool }
@@ -73,7 +77,7 @@ func (s sqlSource) open(ctx context.Context) (conn, error) {
 		discard(c)
 		return nil, err
 	}
-	back := func() { _ = c.Close() } // returns the connection to the pool; the error does not help
+	back := func() { _ = c.Close() } // returns the connection to the pool; no caller can act on the error
 	if raw == nil {
 		return &sqlConn{conn: c, back: back}, nil
 	}
@@ -90,10 +94,10 @@ func (s sqlSource) open(ctx context.Context) (conn, error) {
 	}, nil
 }
 
-// discard closes the connection instead of returning it to its pool.
+// discard closes the connection c instead of returning it to its pool.
 func discard(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
-	_ = c.Close() // returns an error because the connection is closed
+	_ = c.Close() // always returns an error, because the connection is already closed
 }
 
 // sqlConn is a connection of a driver other than pgx. Such a connection cannot be read between statements.
@@ -115,7 +119,7 @@ func (c *sqlConn) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// note records that the pool has discarded the connection.
+// note sets ended if err says that the connection is closed.
 func (c *sqlConn) note(err error) {
 	c.ended = c.ended || errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }

@@ -15,7 +15,7 @@ type pgxConn struct {
 	raw         *pgx.Conn
 	net         net.Conn
 	watchable   bool
-	with        func(func(*pgx.Conn) error) error // calls a function with raw
+	with        func(func(*pgx.Conn) error) error // calls the function with raw, which the pool reserves for that time
 	back        func()
 	discard     func()
 	interrupted atomic.Bool
@@ -42,13 +42,14 @@ func (c *pgxConn) watches() bool          { return c.watchable }
 func (c *pgxConn) giveBack()              { c.back() }
 func (c *pgxConn) destroy()               { c.discard() }
 
-// wait stops at a deadline of the socket, not at the end of a context. pgx can be configured to answer the end of a
-// context with a request to cancel, which might cancel the next statement.
+// wait reads from the connection until the connection ends. To interrupt the read, interrupt sets a read deadline
+// on the socket. Cancelling a context would not be safe: pgx can be configured to send a cancel request
+// when a context ends, and that request might cancel the next statement.
 func (c *pgxConn) wait() error {
 	err := c.with(func(raw *pgx.Conn) error {
 		for {
 			err := raw.PgConn().WaitForNotification(context.Background())
-			if err != nil { // otherwise it was a notification that the caller had subscribed to
+			if err != nil { // nil: a notification for a channel on which the caller listens
 				return err
 			}
 		}
@@ -70,23 +71,23 @@ func interruptible(c net.Conn) bool { return c.SetReadDeadline(time.Time{}) == n
 
 func (c *pgxConn) interrupt() {
 	c.interrupted.Store(true)
-	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // this fails on a closed socket, but then wait ends anyway
+	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // this fails on a closed socket, on which wait returns anyway
 }
 
-// closeLimit is how long to wait for the server's end of a connection that we close. The server releases the locks before
-// it closes its side, so later statements find them free.
+// closeLimit is how long closeHard waits for the server to close its side of the connection.
+// The server releases the session's locks before it closes its side, so statements after that find the locks free.
 const closeLimit = 250 * time.Millisecond
 
-// closeHard closes the connection in any state.
+// closeHard closes the connection raw, which may already be closed or about to be closed by pgx.
 func closeHard(raw *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	if !raw.IsClosed() {
-		_ = raw.Close(ctx) // the connection is closed in any case
+		_ = raw.Close(ctx) // even after an error, the connection is closed
 		return
 	}
 	select {
-	case <-raw.PgConn().CleanupDone(): // pgx is closing it in the background
+	case <-raw.PgConn().CleanupDone(): // pgx is closing the connection in the background
 	case <-ctx.Done():
 		_ = raw.PgConn().Conn().Close()
 	}

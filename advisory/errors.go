@@ -15,11 +15,11 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// SchemaError reports that the sequence of tokens is missing. The message names the command and the call that create
-// the sequence, and the option that works without it.
+// SchemaError reports that the sequence of tokens is missing. Its message tells how to create the sequence,
+// and which option avoids the need for it.
 type SchemaError struct {
 	Sequence string
-	Err      error // the database's error, if a token was requested
+	Err      error // the error of the statement that needed the sequence; nil if the check of a new connection found it missing
 }
 
 func (e *SchemaError) Error() string {
@@ -33,12 +33,12 @@ func (e *SchemaError) Error() string {
 // Unwrap returns the database's error.
 func (e *SchemaError) Unwrap() error { return e.Err }
 
-// PoolerError reports that the connection does not stay with one server process. Another client could use that process,
-// and its session locks, with the next statement.
+// PoolerError reports that a pooler may serve the connection with changing server processes.
+// Another client could then use the same process, and with it the session's locks.
 type PoolerError struct {
-	Told uint32 // the server process that the login reported; 0 if unknown
-	PID  uint32 // the server process that answered
-	Then uint32 // the process that answered later, or on a second connection; 0 if only Told differs
+	Told uint32 // the id of the server process that the login reported; 0 if unknown
+	PID  uint32 // the id of the server process that answered
+	Then uint32 // the id of the process that answered later or on a second connection; 0 if only Told and PID differ
 }
 
 func (e *PoolerError) Error() string {
@@ -49,7 +49,7 @@ func (e *PoolerError) Error() string {
 	return fmt.Sprintf("the pooler is in transaction mode (it moved the session from server process %d to %d), where session locks do not exclude: %s", e.PID, e.Then, remedy)
 }
 
-// plain reports whether err is the server's answer to a statement, and the session continues.
+// plain reports whether err is a server's answer after which the session can continue.
 func plain(ctx context.Context, c conn, err error) bool {
 	state := sqlerror.State(err)
 	if state == "" || ctx.Err() != nil || c.closed() {
@@ -63,14 +63,14 @@ func plain(ctx context.Context, c conn, err error) bool {
 	return true
 }
 
-// Over reports whether the session had ended before the statement was sent, according to the server or the driver.
+// Over reports whether err means that the session had ended before the statement was sent.
 func (se *session) Over(err error) bool {
 	return strings.HasPrefix(sqlerror.State(err), "57P") || pgconn.SafeToRetry(err) ||
 		errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
-// explain turns an error into an error of the driver contract, and adds the operation. It returns errors of the
-// contract unchanged.
+// explain adds the operation and the key to err, and marks errors that a retry cannot fix as permanent.
+// It returns driver.ErrNotHeld and refusals unchanged.
 func explain(ctx context.Context, table sqltable.Table, operation string, key driver.Key, err error) error {
 	var held *driver.Held
 	if err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held) {
@@ -87,7 +87,7 @@ func explain(ctx context.Context, table sqltable.Table, operation string, key dr
 		return err
 	}
 	switch sqlerror.State(err) {
-	case "42P01", "3F000": // undefined table (a sequence is one); undefined schema
+	case "42P01", "3F000": // undefined table, which includes sequences; undefined schema
 		return driver.Permanent(&SchemaError{Sequence: table.String() + "_token", Err: err})
 	case "42501":
 		return driver.Permanent(fmt.Errorf("%w: the role lacks a privilege: the documentation of package advisory lists what it needs", err))

@@ -12,10 +12,11 @@ import (
 	"github.com/rowlock/rowlock/advisory"
 )
 
-// A lock of a session: it is free as soon as its holder's connection ends. Without tokens it needs no migration.
+// An advisory lock becomes free as soon as its holder's connection ends. With NoToken, the backend needs no
+// migration.
 func ExampleNewDB() {
 	address := os.Getenv("ROWLOCK_TEST_POSTGRES")
-	if address == "" { // without a server there is nothing to show
+	if address == "" { // the example needs a server
 		fmt.Println("held")
 		return
 	}

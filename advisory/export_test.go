@@ -7,7 +7,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
-// OnSession runs a statement on the first session of b, without the backend's knowledge.
+// OnSession runs a statement on the connection of b's first session. The backend does not know about the statement.
 func (b *Backend) OnSession(ctx context.Context, statement string) error {
 	se := b.locks.Sessions()[0].(*session)
 	if err := se.Take(ctx); err != nil {
@@ -16,7 +16,7 @@ func (b *Backend) OnSession(ctx context.Context, statement string) error {
 	return se.Run(ctx, nil, func(ctx context.Context) error { return se.conn.exec(ctx, statement) })
 }
 
-// Busy takes the turn of every session of b until the returned function is called.
+// Busy reserves every session of b, so that no other call can use them, until the returned function is called.
 func (b *Backend) Busy(ctx context.Context) (func(), error) {
 	list := b.locks.Sessions()
 	for _, se := range list {
@@ -32,7 +32,7 @@ func (b *Backend) Busy(ctx context.Context) (func(), error) {
 	}, nil
 }
 
-// WithKey makes b compute keys with f.
+// WithKey makes b compute the number of a lock with f.
 func (b *Backend) WithKey(f func(driver.Key) int64) *Backend {
 	b.keyOf = f
 	return b
@@ -41,10 +41,10 @@ func (b *Backend) WithKey(f func(driver.Key) int64) *Backend {
 // MemoryOfReleases is how many releases a backend remembers.
 const MemoryOfReleases = sessionlock.Remembered
 
-// Statement returns the text of a verb for b.
+// Statement returns the SQL text of b's statement with this verb.
 func (b *Backend) Statement(verb string) string { return b.sql[verb] }
 
-// InTxBy is InTx with another function that sends statements.
+// InTxBy is InTx with try in place of a transaction. The function try sends each statement.
 func InTxBy(ctx context.Context, name string, try func(statement string, id int64, dest ...any) error) error {
 	return inTx(ctx, name, nil, try)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// A standby is refused. After its promotion its tokens are larger than all earlier ones, even if it never received the
-// last numbers of the sequence.
+// A backend refuses to lock on a standby. After the standby is promoted, its tokens are larger than all earlier ones,
+// even if replication lost the last numbers of the sequence.
 func TestStandbyAndPromotion(t *testing.T) {
 	t.Parallel()
 	testenv.DSN(t, testenv.EnginePostgres) // skips the test if the server's programs are not installed

@@ -18,12 +18,13 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// unfit checks that b refuses to lock with a permanent error that contains why, and leaves nothing locked.
+// unfit checks that b refuses to lock, with a permanent error that contains each text of why,
+// and that b holds no lock.
 func unfit(t *testing.T, b *advisory.Backend, why ...string) {
 	t.Helper()
 	g, err := b.Acquire(t.Context(), request("a"))
 	if err == nil {
-		_ = b.Release(t.Context(), g) // otherwise the pool could not be closed
+		_ = b.Release(t.Context(), g) // otherwise the pool could not be closed, because the lock keeps a connection
 	}
 	require.Error(t, err)
 	assert.True(t, driver.IsPermanent(err), "%v", err)
@@ -34,8 +35,9 @@ func unfit(t *testing.T, b *advisory.Backend, why ...string) {
 	require.ErrorIs(t, err, rowlock.ErrUnavailable)
 }
 
-// A pooler in transaction mode, old or new, is refused at the first call, with every driver and even with
-// SessionPooler. The error says what to do. Nothing stays locked on a connection of the pool.
+// A backend behind a PgBouncer in transaction mode, of an old or a new version, refuses the first call.
+// It does so with every driver, and even with SessionPooler. The error says what to do,
+// and no lock stays on a connection of the pool.
 func TestTransactionPoolingIsRefused(t *testing.T) {
 	t.Parallel()
 	for pooler, database := range map[string]func(testing.TB) (pooled, direct string){
@@ -73,8 +75,8 @@ func TestTransactionPoolingIsRefused(t *testing.T) {
 	}
 }
 
-// SessionPooler is accepted where two connections do not share a server process. The test uses direct connections,
-// which never share one.
+// A backend with SessionPooler works if two connections never share a server process.
+// The test uses direct connections, for which this is always true.
 func TestSessionPoolerIsProbed(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -85,8 +87,8 @@ func TestSessionPoolerIsProbed(t *testing.T) {
 	})
 }
 
-// A standby would grant locks that the primary has granted, and a read-only session has no tokens. Both are refused
-// with a permanent error.
+// A backend refuses to lock on a standby and in a read-only session, with a permanent error.
+// A standby would grant locks that the primary has granted, and a read-only session cannot make tokens.
 func TestReadOnlyIsRefused(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t) + "&default_transaction_read_only=on"
@@ -95,8 +97,8 @@ func TestReadOnlyIsRefused(t *testing.T) {
 	})
 }
 
-// Without the sequence, or without the right to use it, the error names what creates or grants it. Without tokens no
-// schema is needed.
+// If the sequence is missing, or the role may not use it, the error says how to create it or how
+// to grant the privilege. With NoToken no schema is needed.
 func TestSequenceIsMissing(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t)
@@ -142,7 +144,7 @@ func TestPrivilegeIsMissing(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), g))
 }
 
-// Another table name means another sequence, possibly in another schema.
+// The option Table also determines the name and the schema of the token sequence.
 func TestTableNamesTheSequence(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t)
@@ -178,8 +180,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.NoError(t, advisory.New(pool).Capabilities().Invalid)
 }
 
-// The server closes the connection of a dead client after about 30 s: the settings are changed where they are less
-// strict, and kept where they are stricter.
+// The first use of a connection shortens the server's TCP keep-alive timeouts so that it closes a dead client's
+// connection after about 30 s. Timeouts that are already shorter stay as they are.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	pool := openPool(t, database(t)+"&tcp_keepalives_count=2", conns(1))

@@ -15,8 +15,9 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// A wait may time out in the moment in which the lock is granted. PostgreSQL then answers with error 55P03, although
-// the session has the lock. The waiter notices, and the lock is free when all have released it.
+// A wait may time out at the moment when the lock is granted. PostgreSQL then answers with error 55P03,
+// although the session has the lock. The waiter must notice this, so that the lock is free after every holder has
+// released it.
 func TestAWaitThatEndsAsItIsGranted(t *testing.T) {
 	t.Parallel()
 	testenv.DSN(t, testenv.EnginePostgres) // skips the test if the server's programs are not installed
@@ -27,7 +28,7 @@ func TestAWaitThatEndsAsItIsGranted(t *testing.T) {
 	holds, waits := advisory.New(openPool(t, server.DSN), advisory.NoToken()), advisory.New(openPool(t, server.DSN), advisory.NoToken())
 	g := acquire(t, holds, "a")
 	got, failed := w.waitFor(limited(t), waits, request("a"))
-	stopped := 0 // a server process that is suspended until its wait has timed out
+	stopped := 0 // the process id of a server process that is suspended until its wait has timed out
 	w.becomes("the waiter is suspended", func() bool {
 		stopped = w.number("SELECT coalesce(min(pid), 0)" + here + " AND NOT granted")
 		if stopped == 0 {
@@ -37,7 +38,7 @@ func TestAWaitThatEndsAsItIsGranted(t *testing.T) {
 		if w.hasWaiter() {
 			return true
 		}
-		require.NoError(t, syscall.Kill(stopped, syscall.SIGCONT)) // it was between two waits
+		require.NoError(t, syscall.Kill(stopped, syscall.SIGCONT)) // the process was between two waits when it was suspended
 		return false
 	})
 	t.Cleanup(func() { _ = syscall.Kill(stopped, syscall.SIGCONT) })

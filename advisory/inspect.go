@@ -24,7 +24,7 @@ type holder struct {
 	AgeMicros   *int64  `json:"age_us"`
 }
 
-// String describes the holder for people: the server process, and what the server knows about the client.
+// String describes the holder for operators: the server process, and what the server knows about the client.
 func (h holder) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "session %d", h.PID)
@@ -42,7 +42,8 @@ func (h holder) String() string {
 	return b.String()
 }
 
-// holders queries the holders on this session. The caller has its turn.
+// holders queries the sessions that hold the lock id, on this session's connection.
+// The caller has the session's turn.
 func (se *session) holders(ctx context.Context, id sql.NullInt64) ([]holder, error) {
 	var text string
 	if err := se.query(ctx, "holders", []any{id}, &text); err != nil {
@@ -53,7 +54,7 @@ func (se *session) holders(ctx context.Context, id sql.NullInt64) ([]holder, err
 	return list, err
 }
 
-// look runs a statement on a connection of its own, which may go through any pooler.
+// look runs a statement on a separate connection from the pool. Any kind of pooler may be in between.
 func (s *store) look(ctx context.Context, verb string, args []any, dest any) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -80,9 +81,10 @@ func (s *store) lookForHolders(ctx context.Context, id sql.NullInt64) ([]holder,
 	return list, err
 }
 
-// List implements [driver.Operator]. PostgreSQL stores keys, not names. Locks that this backend holds are listed by
-// name. With all, the others are listed too, as "key " and sixteen hexadecimal digits. They include locks of other
-// programs that use single bigint keys. The age of another process's lock is the age of its session.
+// List implements [driver.Operator]. PostgreSQL stores keys, not names. So only the locks that this backend holds are
+// listed by name. If all is true, List also returns the locks of other processes, as "key " and sixteen hexadecimal
+// digits. These include locks of other programs that use single bigint keys. The age of another process's lock is
+// the age of its session.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	holders, err := b.lookForHolders(ctx, sql.NullInt64{})
 	if err != nil {
@@ -132,12 +134,14 @@ func (h holder) status(key driver.Key) driver.Status {
 	return s
 }
 
-// ForceRelease implements [driver.Operator]. With live it terminates the sessions that hold key (pg_terminate_backend),
-// which ends all their other locks too. The role must be a member of the holder's role or of pg_signal_backend.
+// ForceRelease implements [driver.Operator]. If live is true, it terminates the sessions that hold key
+// (pg_terminate_backend). This also releases all other locks of these sessions. The caller's role must be a member
+// of the holder's role or of pg_signal_backend.
 //
 // A token other than zero must belong to a lock that this backend holds, because the tokens of other processes are
-// unknown. No later holder is then terminated. With token zero, every session that holds key when the statement runs is
-// terminated. The next grant fences the old holder.
+// unknown. Only the session with that token is then terminated, and no later holder. With token zero, every session
+// that holds key when the statement runs is terminated. The next grant has a larger token,
+// which fences the old holder.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	status, err := b.Inspect(ctx, key)
 	switch {
@@ -158,7 +162,8 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	return explain(ctx, b.table, "force release", key, err)
 }
 
-// terminate ends the session of server process pid if it holds key. If pid is NULL it ends all sessions that hold key.
+// terminate ends the session of server process pid if that session holds key. If pid is NULL,
+// terminate ends all sessions that hold key.
 func (s *store) terminate(ctx context.Context, key driver.Key, pid sql.NullInt64) error {
 	ended := int64(0)
 	err := s.look(ctx, "terminate", []any{s.id(key), pid}, &ended)
@@ -168,10 +173,10 @@ func (s *store) terminate(ctx context.Context, key driver.Key, pid sql.NullInt64
 	return err
 }
 
-// Prune implements [driver.Operator]. There is nothing to delete.
+// Prune implements [driver.Operator]. It deletes nothing, because advisory locks leave no rows.
 func (b *Backend) Prune(ctx context.Context, _ time.Duration) (int, error) { return 0, b.ready(ctx) }
 
-// Pause implements [driver.Operator]. It is not supported, because no lock outlasts its connection.
+// Pause implements [driver.Operator]. Pause is not supported, because a pause would have to outlast its connection.
 func (b *Backend) Pause(context.Context, driver.Grant, driver.Nonce) error {
 	return driver.Permanent(fmt.Errorf("advisory cannot pause a name: %w", errors.ErrUnsupported))
 }

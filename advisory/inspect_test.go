@@ -37,7 +37,8 @@ func TestRefusalNamesTheSession(t *testing.T) {
 	assert.Contains(t, refused(t, advisory.New(openPool(t, dsn)), "y").Holder, " and 1 more")
 }
 
-// An inspector lists its own locks by name and other locks by key. For any name it can tell whether the lock is held.
+// List shows the locks of this backend by name and other locks by key. Inspect tells for any name whether its lock is
+// held.
 func TestInspector(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -83,8 +84,8 @@ func TestInspector(t *testing.T) {
 	})
 }
 
-// A forced release ends the holder's session only if live is set and the token matches. The next token is larger, so
-// the old holder is fenced.
+// ForceRelease ends the holder's session only if live is true and the token matches. The next token is larger,
+// so the old holder is fenced.
 func TestForceRelease(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -105,8 +106,8 @@ func TestForceRelease(t *testing.T) {
 	assert.Greater(t, next.Token(), lease.Token())
 }
 
-// For a shared lock, an inspector always reports the oldest grant. So a forced release with the reported token is not
-// refused because another grant was looked at.
+// For a shared lock, Inspect always reports the oldest grant. ForceRelease compares its token with that grant,
+// so it accepts the token that an earlier Inspect reported.
 func TestInspectionOfASharedLock(t *testing.T) {
 	t.Parallel()
 	b := advisory.New(openPool(t, database(t)))
@@ -120,7 +121,7 @@ func TestInspectionOfASharedLock(t *testing.T) {
 	<-b.Shared().Session(second).Done()
 }
 
-// during calls do once, when a statement that contains text is about to be sent.
+// during is a query tracer. It calls do once, just before the first statement that contains text is sent.
 type during struct {
 	text string
 	once sync.Once
@@ -136,8 +137,8 @@ func (d *during) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 
 func (*during) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A forced release ends the holder with the given token, and no later holder, whether in another process or in this one
-// on the same connection.
+// ForceRelease ends only the holder with the given token. It does not end a later holder,
+// whether that is in another process or in this process on the same connection.
 func TestForceReleaseEndsNoLaterHolder(t *testing.T) {
 	t.Parallel()
 	for name, elsewhere := range map[string]bool{"in another process": true, "in this process": false} {
@@ -152,7 +153,7 @@ func TestForceReleaseEndsNoLaterHolder(t *testing.T) {
 			}
 			seen, granted := acquire(t, a, "x"), driver.Grant{}
 			tried := false
-			forced.do = func() { // the holder releases, and another process is granted the lock, if that is possible now
+			forced.do = func() { // tries to release the lock, and then lets the next holder acquire it
 				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 				defer cancel()
 				tried = true

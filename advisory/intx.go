@@ -30,14 +30,14 @@ func TxNamespace(namespace string) TxOption {
 	return func(o *txOptions) { o.namespace = namespace }
 }
 
-// TxWait sets how long to retry while the lock is held. The default is one attempt. The transaction stays open while it
-// waits.
+// TxWait sets how long InTx retries while another holder has the lock. By default InTx makes one attempt.
+// The transaction stays open during the retries.
 func TxWait(d time.Duration) TxOption { return func(o *txOptions) { o.wait = d } }
 
 // TxShared acquires the lock in shared mode.
 func TxShared() TxOption { return func(o *txOptions) { o.shared = true } }
 
-// The delays between two attempts of a waiting InTx.
+// These are the shortest and the longest mean delay between two attempts of an InTx that waits.
 const (
 	firstTxPause = 5 * time.Millisecond
 	longTxPause  = 100 * time.Millisecond
@@ -47,9 +47,9 @@ const (
 // behind a pooler in transaction mode. It excludes every other InTx of that name and every lease of a [Backend] on the
 // same database.
 //
-// The error wraps a [*driver.Held] if another holder has the lock; tx can then continue without it. Treat any other
-// error like the failure of another statement of tx. ctx bounds the waiting and the statements. If ctx ends while a
-// statement runs, the driver ends the transaction.
+// If another holder has the lock, the error wraps a [*driver.Held], and tx can continue without the lock.
+// Treat any other error like the failure of another statement of tx. The context ctx limits the retries
+// and each statement. If ctx ends while a statement runs, the driver ends the transaction.
 func InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxOption) error {
 	if tx == nil {
 		return driver.Permanent(errors.New("advisory: InTx: the transaction is nil"))
@@ -69,7 +69,7 @@ func InTxPgx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) erro
 	})
 }
 
-// txStatements contain no table name.
+// txStatements has the statements of InTx, which do not contain the name of a table.
 var txStatements = load(sqltable.Table{})
 
 func inTx(ctx context.Context, name string, opts []TxOption, try func(statement string, id int64, dest ...any) error) error {
@@ -89,7 +89,7 @@ func inTx(ctx context.Context, name string, opts []TxOption, try func(statement 
 	for step := firstTxPause; ; step = min(2*step, longTxPause) {
 		locked, version := false, ""
 		if err := try(txStatements[verb], keyOf(key), &locked, &version); err != nil {
-			if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) { // a ctx that ends during a statement ends the connection
+			if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) { // if ctx ends during a statement, the connection ends, and the error may not mention ctx
 				err = fmt.Errorf("%w: %w", ended, err)
 			}
 			return fmt.Errorf("advisory: lock %q in the transaction: %w", key, oneline.Error(err))

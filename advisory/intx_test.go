@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// inTx acquires a lock in a new transaction of either kind, and checks that the transaction stays usable. The
-// transaction ends with the test, or when end is called.
+// inTx acquires the lock called name in a new transaction (of database/sql or pgx), and checks that the transaction
+// stays usable. The transaction ends when end is called, or at the end of the test.
 type inTx func(name string, opts ...advisory.TxOption) (end func(), err error)
 
 func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
@@ -67,8 +67,8 @@ func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
 	}
 }
 
-// A lock in a transaction excludes other transactions and every lease, ends with the transaction, and works through a
-// pooler in transaction mode.
+// A lock of InTx excludes other transactions and every lease of the name. It ends with the transaction,
+// and works through a pooler in transaction mode.
 func TestInTx(t *testing.T) {
 	eachTx(t, func(t *testing.T, dsn string, lock inTx) {
 		b := advisory.New(openPool(t, dsn), advisory.NoToken())
@@ -98,7 +98,7 @@ func TestInTx(t *testing.T) {
 	})
 }
 
-// Waiting is bounded, and the waiter gets the lock when it is free.
+// InTx waits at most as long as TxWait says, and gets the lock when the lock becomes free.
 func TestInTxWaits(t *testing.T) {
 	eachTx(t, func(t *testing.T, _ string, lock inTx) {
 		end, err := lock("a")
@@ -118,7 +118,7 @@ func TestInTxWaits(t *testing.T) {
 	})
 }
 
-// When ctx ends, the wait ends, and the error wraps ctx's error and the refusal.
+// When ctx ends, InTx stops waiting. Its error wraps the error of ctx and the refusal.
 func TestInTxContextEnds(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, testenv.Postgres(t))
@@ -129,7 +129,7 @@ func TestInTxContextEnds(t *testing.T) {
 		return tx
 	}
 	require.NoError(t, advisory.InTx(t.Context(), begin(), "a"))
-	for i := range 40 { // moments between two attempts and during an attempt
+	for i := range 40 { // a time between two attempts, and a time during an attempt
 		tx := begin()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond)
 		require.ErrorIs(t, advisory.InTx(ctx, tx, "a", advisory.TxWait(time.Minute)), context.DeadlineExceeded, "after %d ms", i)
@@ -138,7 +138,8 @@ func TestInTxContextEnds(t *testing.T) {
 	}
 }
 
-// If the end of ctx closes the connection, the error still wraps ctx's error, even if the driver's does not.
+// If ctx ends and the driver therefore closes the connection, the error of InTx still wraps the error of ctx,
+// even if the driver's error does not.
 func TestInTxContextEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -150,7 +151,7 @@ func TestInTxContextEndsTheConnection(t *testing.T) {
 	require.ErrorIs(t, err, sqldriver.ErrBadConn)
 }
 
-// Invalid names and nil transactions are refused with an error that says so.
+// InTx rejects an invalid name and a nil transaction, with an error that says what is wrong.
 func TestInTxChecksItsInput(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, advisory.InTx(t.Context(), nil, "a"), "transaction is nil")

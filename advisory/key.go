@@ -11,10 +11,12 @@ import (
 )
 
 // Key returns the number by which PostgreSQL identifies the lock called name in namespace: the first eight bytes,
-// big-endian, of the SHA-256 of "rowlock advisory", a NUL byte, the namespace, a NUL byte and the name. Neither part
-// contains a NUL byte, so two pairs never give the same text.
+// big-endian, of the SHA-256 of "rowlock advisory", a NUL byte, the namespace, a NUL byte and the name.
+// Neither the namespace nor the name contains a NUL byte, so two different pairs never give the same input
+// to the hash.
 //
-// Use Key in other programs that lock the same names. Its results do not change between versions.
+// Programs that use PostgreSQL directly can lock the same names with the numbers of Key.
+// The numbers do not change between versions.
 func Key(namespace, name string) int64 {
 	sum := sha256.Sum256([]byte("rowlock advisory\x00" + namespace + "\x00" + name))
 	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // every bit pattern is a key
@@ -22,7 +24,7 @@ func Key(namespace, name string) int64 {
 
 func keyOf(k driver.Key) int64 { return Key(k.Namespace, k.Name) }
 
-// checkKey applies the engine's rules for names to the names that a caller passes to this package directly.
+// checkKey applies the engine's rules for names. InTx receives its names from the caller, and not through the engine.
 func checkKey(key driver.Key) error {
 	switch {
 	case key.Name == "" || len(key.Name) > driver.MaxName:

@@ -11,20 +11,21 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// timelineShift leaves the lower 40 bits of a token to the sequence. A promoted standby has a larger timeline. So its
-// tokens are larger even if it never received the last numbers of the old primary.
+// timelineShift leaves the lower 40 bits of a token to the sequence. The upper bits are the server's timeline.
+// A promoted standby has a larger timeline, so its tokens are larger even if it never received the last sequence
+// numbers of the old primary.
 const timelineShift = 40
 
-// lockNotAvailable is the error of a wait that reached lock_timeout: for the advisory lock, or, while holding it, for
-// the sequence, if another session has locked it.
+// lockNotAvailable is the SQLSTATE of a statement that reached lock_timeout. It waited either for the advisory lock,
+// or, after it got that lock, for the sequence, which another session had locked.
 const lockNotAvailable = "55P03"
 
-// canceled is the error of a statement that was cancelled or reached statement_timeout.
+// canceled is the SQLSTATE of a statement that was cancelled or reached statement_timeout.
 const canceled = "57014"
 
 var errTooLate = errors.New("the wait for the lock timed out while the lock was being granted, or before its token was known")
 
-// Lock makes one attempt.
+// Lock makes one attempt to acquire h's lock. If another session holds the lock, the error is a [*driver.Held].
 func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 	token, granted, err := se.take(ctx, try, h)
 	if err == nil && !granted {
@@ -33,7 +34,7 @@ func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 	return token, err
 }
 
-// take runs the statement that verb names, and reports whether the lock was granted.
+// take runs the statement of verb to acquire h's lock. It returns the token and whether the lock was granted.
 func (se *session) take(ctx context.Context, verb string, h *holding) (token driver.Token, granted bool, err error) {
 	o := &se.store.opts
 	var at int64
@@ -51,7 +52,7 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 	case err != nil:
 		err = se.failed(ctx, h, err)
 		if verb == wait && sqlerror.State(err) == canceled && se.Broken == nil {
-			err = nil // the wait has lasted long enough
+			err = nil // nil: the wait was cancelled, and the caller may start another
 		}
 		return 0, false, err
 	case at != int64(se.pid):
@@ -63,10 +64,11 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 	return driver.Token(se.timeline<<timelineShift | number.Int64), true, nil
 }
 
-// failed undoes what a failed statement may have locked, because the lock is acquired before the token.
+// failed releases the lock that a failed statement may have acquired. The statement acquires the lock before it takes
+// the token, so it can fail with the lock held.
 func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	if se.Has(func(other *holding) bool { return other != h && other.ID == h.ID }) {
-		se.Broken = err // the holds of a session are counted, so an extra one would go unnoticed
+		se.Broken = err // the server counts the holds of a session, so nobody would notice an extra one
 		return driver.NotApplied(err)
 	}
 	var at int64
@@ -82,10 +84,10 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	return err
 }
 
-// refusal reports who holds the lock that was refused.
+// refusal returns the error for a lock that another session holds. It names the holder if the holder is known.
 func (se *session) refusal(ctx context.Context, h *holding) error {
 	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
-	if err != nil { // the lock is held anyway, by an unknown session
+	if err != nil { // the lock is held by a session that this query did not find
 		return refusedBy(nil)
 	}
 	return refusedBy(list)

@@ -17,11 +17,13 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// soon is time enough to notice the end of a connection on a busy machine, and less than a heartbeat interval.
+// soon is the limit within which the end of a connection must be noticed. It allows for a busy machine,
+// and is shorter than a heartbeat interval.
 const soon = 5 * time.Second
 
-// lostWithin waits for the lease's end, and measures from began. Without a heartbeat the reason is the end of the
-// session. A heartbeat at the same time may report the loss first.
+// lostWithin waits until the lease is lost. It checks that this happened less than limit after began,
+// and for the expected reason. Pass anyReason if a heartbeat may notice the loss first,
+// because it reports another reason.
 func lostWithin(t *testing.T, lease *rowlock.Lease, began time.Time, limit time.Duration, reason rowlock.LostReason) {
 	t.Helper()
 	select {
@@ -41,7 +43,8 @@ func lostWithin(t *testing.T, lease *rowlock.Lease, began time.Time, limit time.
 
 const anyReason rowlock.LostReason = 0
 
-// watched runs test with the drivers that notice the end of a connection between statements.
+// watched runs test in parallel with a pgx pool and with pgx's driver for database/sql.
+// Both notice the end of a connection between statements.
 func watched(t *testing.T, test func(t *testing.T, open func(dsn string) *advisory.Backend)) {
 	t.Helper()
 	t.Parallel()
@@ -53,8 +56,8 @@ func watched(t *testing.T, test func(t *testing.T, open func(dsn string) *adviso
 	})
 }
 
-// The end of a connection is noticed within 100 ms in at least half of the trials. The test shares its machine with
-// others.
+// A holder notices the end of its connection within 100 ms in at least half of the trials.
+// Other trials may be slower, because the test shares its machine with other tests.
 func TestLossIsNoticedWithin100ms(t *testing.T) {
 	for _, way := range []string{"terminated", "cut"} {
 		t.Run(way, func(t *testing.T) {
@@ -84,8 +87,8 @@ func TestLossIsNoticedWithin100ms(t *testing.T) {
 	}
 }
 
-// A session that the server terminates ends its leases long before any heartbeat, and the same locker can acquire the
-// name again.
+// If the server terminates a session, the session's leases are lost long before the next heartbeat.
+// The same locker can then acquire the name again.
 func TestTerminatedBackend(t *testing.T) {
 	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
 		dsn := database(t)
@@ -105,7 +108,7 @@ func TestTerminatedBackend(t *testing.T) {
 	})
 }
 
-// A connection that is reset ends its leases without a heartbeat.
+// When a connection is reset, its leases are lost without waiting for a heartbeat.
 func TestCutConnection(t *testing.T) {
 	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
 		dsn, proxy, err := through(database(t))
@@ -119,8 +122,8 @@ func TestCutConnection(t *testing.T) {
 	})
 }
 
-// A holder in a black hole stops trusting its lease one TTL after the last proof. Its calls end in time. When the
-// network is back, the lock is free and can be acquired.
+// If the network silently drops all packets, the holder stops trusting its lease within one TTL after the last
+// successful renewal. Its calls return in time. When the network works again, the lock is free and can be acquired.
 func TestBlackHole(t *testing.T) {
 	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
 		direct := database(t)
@@ -144,7 +147,7 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-// One lost reply does not end a lease before its deadline.
+// If one reply to a renewal is lost, the lease is not lost before its deadline.
 func TestALostReplyIsNoLoss(t *testing.T) {
 	watched(t, func(t *testing.T, open func(string) *advisory.Backend) {
 		dsn, proxy, err := through(database(t))
@@ -164,7 +167,8 @@ func TestALostReplyIsNoLoss(t *testing.T) {
 
 const closeLimit = 250 * time.Millisecond
 
-// A server that crashes or is restarted ends its leases at once. After the restart it works again, with larger tokens.
+// When the server crashes or is restarted, its leases are lost at once. After the restart,
+// the same locker can acquire locks again, with larger tokens.
 func TestRestartedServer(t *testing.T) {
 	t.Parallel()
 	testenv.DSN(t, testenv.EnginePostgres) // skips the test if the server's programs are not installed
@@ -203,8 +207,9 @@ func TestRestartedServer(t *testing.T) {
 	require.NoError(t, lease.Release(t.Context()))
 }
 
-// A session that the server ends because it is idle ends its leases at once. More frequent heartbeats keep it. A server
-// older than that setting ends no idle session, and rejects a session that sets it.
+// If the server ends an idle session (idle_session_timeout), the session's leases are lost at once.
+// Heartbeats that are more frequent than that timeout keep the session. Servers before PostgreSQL 14 do not have
+// the setting, and reject a connection that sets it.
 func TestIdleSessionTimeout(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -243,8 +248,8 @@ func TestAnotherDriverLearnsByHeartbeat(t *testing.T) {
 	lostWithin(t, lease, began, soon, anyReason)
 }
 
-// The heartbeat proves ownership, not only that the session lives. A session that no longer has one of its locks is
-// closed, and all its leases are lost.
+// A heartbeat checks that the session still holds each lock, not only that the session lives. If a lock is missing,
+// the session is closed, and all its leases are lost.
 func TestHeartbeatProvesOwnership(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

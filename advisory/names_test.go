@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The keys are published so that other programs can use the same locks. They never change.
+// Key returns the same numbers in every version, because other programs use them to lock the same names.
 func TestKeyVectors(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct {
@@ -29,8 +29,8 @@ func TestKeyVectors(t *testing.T) {
 	}
 }
 
-// Two names with the same key exclude each other, as they do between processes. They are never both granted, although
-// the server would grant the key to one session twice.
+// Two names with the same key exclude each other, as they do between processes.
+// One backend never holds both at the same time, although the server would grant the key to one session twice.
 func TestCollidingNamesExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -58,8 +58,8 @@ func TestCollidingNamesExcludeEachOther(t *testing.T) {
 	}
 }
 
-// Shared grants of a name can be held together, in one process and in two. They exclude exclusive grants, and are
-// excluded by them. Each is released separately.
+// Several shared grants of a name can be held at the same time, in one process and in two.
+// Shared and exclusive grants exclude each other. Each grant is released separately.
 func TestShared(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -86,7 +86,7 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// A backend remembers a release long enough for a caller to repeat it, but not forever.
+// A repeated release succeeds while the backend remembers the first release. The backend forgets old releases.
 func TestReleaseIsRememberedForAWhile(t *testing.T) {
 	t.Parallel()
 	b := advisory.New(openPool(t, database(t)))

@@ -18,27 +18,29 @@ type options struct {
 	sessionPooler bool
 }
 
-// Sessions sets the largest number of connections of the pool that hold locks or wait for them. One connection holds
-// any number of locks. If all are running a statement, another connection is borrowed, up to half of n. The other half is for
-// waiters in the server's queue, each of which needs its own connection. With Sessions(1) waiters poll instead. The
-// default is 4, but at most half of what the pool allows, so that the work under a lock finds a connection.
+// Sessions limits the number of connections that the backend borrows from the pool, for holding locks
+// and for waiting. One connection can hold any number of locks. While all its connections are running a statement,
+// the backend borrows another one, up to half of n. The other half is for waiters in the server's queue,
+// each of which needs its own connection. With Sessions(1) waiters poll instead. The default is 4,
+// but at most half of the connections that the pool allows. The other connections are left for the work that runs
+// while a lock is held.
 func Sessions(n int) Option { return func(o *options) { o.sessions = n } }
 
-// Table names the lease table, as sqllock.Table does. The sequence of tokens has the table's name with "_token" added:
-// rowlock_lease_token by default. Give migrations the same name.
+// Table sets the name of the lease table, as sqllock.Table does. The sequence of tokens is named after it,
+// with "_token" added: rowlock_lease_token by default. Pass the same name to package migrations.
 func Table(name string) Option { return func(o *options) { o.table = name } }
 
-// NoToken makes grants without a token, which need no sequence and so no migration. Package fence cannot protect
-// anything with such leases.
+// NoToken makes the backend grant locks without a token. Then it needs no sequence and no migration.
+// Package fence cannot protect anything with such leases.
 func NoToken() Option { return func(o *options) { o.noToken = true } }
 
-// SessionPooler declares that a pooler in session mode is between this process and PostgreSQL. Without this option, a
-// detected pooler is refused. With this option, the first use of a connection checks, with a second connection of the pool,
-// that the two do not share a server process.
+// SessionPooler declares that a pooler in session mode is between this process and PostgreSQL. Without this option,
+// the backend refuses to work behind a pooler that it detects. With this option, the first use of a connection opens
+// a second connection of the pool, and checks that the two do not share a server process.
 func SessionPooler() Option { return func(o *options) { o.sessionPooler = true } }
 
-// check sets the defaults, and returns why the options cannot work. The pool allows most connections, where 0 means no
-// limit.
+// check sets defaults and returns the lease table, or an error if the options are invalid.
+// The parameter most is the number of connections that the pool allows, where 0 means no limit.
 func (o *options) check(most int) (sqltable.Table, error) {
 	table, err := sqltable.Parse(o.table)
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// poolers are the PgBouncer that is installed on this machine, and a newer one.
+// poolers lists the versions of PgBouncer that the tests use: the one that is installed on the machine,
+// and a newer one.
 var poolers = []string{testserver.PgBouncer, testserver.NewPgBouncer}
 
 // sessionPooler starts a PgBouncer in session mode in front of the test server, and returns its address.
@@ -38,7 +39,7 @@ func sessionPooler(tb testing.TB, engine string) string {
 	return pooler.Addr
 }
 
-// by returns dsn with addr as its address.
+// by returns dsn with its address replaced by addr.
 func by(tb testing.TB, addr, dsn string) string {
 	tb.Helper()
 	u, err := url.Parse(dsn)
@@ -58,8 +59,9 @@ func eachPooler(t *testing.T, test func(t *testing.T, addr, direct string)) {
 	}
 }
 
-// A pooler in session mode is refused unless SessionPooler is set. Then locks through it and direct locks exclude each
-// other. A release leaves nothing on the server's connection, which the pooler keeps for the next client.
+// A backend behind a pooler in session mode refuses to lock unless SessionPooler is set. With SessionPooler,
+// locks through the pooler and locks on direct connections exclude each other. A release leaves no lock on the server
+// connection, which the pooler keeps for the next client.
 func TestSessionPooler(t *testing.T) {
 	eachPooler(t, func(t *testing.T, addr, direct string) {
 		pooled, w := by(t, addr, direct), watch(t, direct)
@@ -84,8 +86,8 @@ func TestSessionPooler(t *testing.T) {
 	})
 }
 
-// A session in doubt behind a pooler in session mode also ends on the server. Nothing stays locked on the connection
-// that the pooler keeps, and the next client can acquire the lock that was in doubt.
+// When the backend closes a session in an unknown state, a pooler in session mode releases the session's locks
+// on the server too. The next client can then acquire all of them.
 func TestDoubtBehindASessionPooler(t *testing.T) {
 	eachPooler(t, func(t *testing.T, addr, direct string) {
 		dsn, proxy, err := through(by(t, addr, direct))
@@ -100,8 +102,8 @@ func TestDoubtBehindASessionPooler(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 				defer cancel()
 				require.ErrorIs(t, b.Release(ctx, first), context.DeadlineExceeded)
-				proxy.DropReplies(0, faultproxy.Hang) // the reply may not have come in time to be dropped
-				proxy.Reset()                         // ends the session for certain before its other lease ends
+				proxy.DropReplies(0, faultproxy.Hang) // in case the reply was not sent in time and would be dropped later
+				proxy.Reset()                         // ends the session at once, before its other lease ends
 			},
 			"an unlock that says no": func(first driver.Grant) {
 				require.NoError(t, b.OnSession(t.Context(), fmt.Sprintf("SELECT pg_advisory_unlock(%d)", advisory.Key("", "a"))))
@@ -124,7 +126,7 @@ func TestDoubtBehindASessionPooler(t *testing.T) {
 	})
 }
 
-// The end of the server's session is noticed through the pooler long before any heartbeat.
+// If the server ends a session behind a pooler, the holder notices it long before the next heartbeat.
 func TestLossBehindASessionPooler(t *testing.T) {
 	eachPooler(t, func(t *testing.T, addr, direct string) {
 		l, w := locker(t, advisory.New(openPool(t, by(t, addr, direct)), advisory.SessionPooler())), watch(t, direct)

@@ -10,7 +10,8 @@ import (
 	"github.com/rowlock/rowlock/advisory"
 )
 
-// A statement that a pooler sends to another server process locks and unlocks nothing there, and reports that process.
+// If a pooler sends a statement to another server process than expected, the statement locks
+// and unlocks nothing there, and returns the id of that process.
 func TestAnotherProcessIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

@@ -9,18 +9,19 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// serverWait is the longest wait of wait.sql.
+// serverWait is the lock_timeout that wait.sql sets.
 const serverWait = 500 * time.Millisecond
 
-// Await waits in the server's queue.
+// Await waits in the server's queue for h's lock, in waits of at most serverWait.
 func (se *session) Await(ctx context.Context, h *holding) (driver.Token, error) {
 	return se.AwaitBy(ctx, h, serverWait, se.refusalOfWait, func(ctx context.Context, h *holding) (driver.Token, bool, error) {
 		return se.take(ctx, wait, h)
 	})
 }
 
-// refusalOfWait is refusal after a wait. The wait may have ended after the lock was granted. The session, which holds
-// nothing else, is then closed.
+// refusalOfWait returns the refusal after a wait that timed out. If the lock was granted just before the timeout,
+// the session holds the lock. Then refusalOfWait marks the session as broken, so that it is closed.
+// The session holds no other locks.
 func (se *session) refusalOfWait(ctx context.Context, h *holding) error {
 	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
 	if err == nil && slices.ContainsFunc(list, func(other holder) bool { return other.PID == int64(se.pid) }) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// waitFor starts a wait, and returns when the server has it in its queue.
+// waitFor starts an Await of b in a goroutine, and returns when the server has a waiter in its queue.
 func (w watcher) waitFor(ctx context.Context, b *advisory.Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
 	w.tb.Helper()
 	got, failed = contest.Queue(ctx, b, r)
@@ -37,8 +37,8 @@ func refusal(tb testing.TB, err error) *driver.Held {
 	return held
 }
 
-// A waiter waits in the server's queue, for longer than one of its waits, and is granted the lock at its release. Then
-// its connection is used like the others.
+// A waiter in the server's queue gets the lock when the holder releases it, also after more than serverWait.
+// Its connection is then used for other locks too.
 func TestQueue(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -65,7 +65,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// Shared requests wait for an exclusive holder and are then granted together.
+// Shared requests wait until the exclusive holder releases the lock, and are then all granted at the same time.
 func TestQueueOfReaders(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -92,8 +92,8 @@ func TestQueueOfReaders(t *testing.T) {
 	}
 }
 
-// A cancelled wait returns a refusal that names the holder. Its connection is closed, so the lock is not granted to it
-// later.
+// If a wait is cancelled, it returns a refusal that names the holder. The backend closes the connection of the wait,
+// so the server cannot grant the lock to it later.
 func TestACancelledWait(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -110,8 +110,8 @@ func TestACancelledWait(t *testing.T) {
 	})
 }
 
-// If the server ends a wait early, by statement_timeout or because an operator cancels the statement, the waiter
-// continues and is granted the lock.
+// If the server ends a wait early, by statement_timeout or because an operator cancels the statement,
+// the waiter waits again and gets the lock later.
 func TestAWaitThatTheServerCancels(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -128,8 +128,8 @@ func TestAWaitThatTheServerCancels(t *testing.T) {
 	})
 }
 
-// A waiter with less time than one of the server's waits still gets a refusal that names the holder, from the attempt
-// before the wait.
+// A waiter that gives up before its first wait on the server ends still gets a refusal that names the holder.
+// The refusal comes from the attempt before the wait.
 func TestAShortWaitNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -143,8 +143,8 @@ func TestAShortWaitNamesTheHolder(t *testing.T) {
 	require.NoError(t, lease.Release(t.Context()))
 }
 
-// At most half of the connections wait, so that locks can be acquired and renewed meanwhile. A waiter that finds no
-// connection is refused at once and polls.
+// At most half of the backend's connections are used for waiting, so that others can acquire
+// and renew locks meanwhile. A waiter for which no connection is left is refused at once, and polls.
 func TestWaitersAreBounded(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -160,7 +160,7 @@ func TestWaitersAreBounded(t *testing.T) {
 	require.NoError(t, b.Release(limited(t), <-got))
 }
 
-// A waiter whose server falls silent gives up after one of the server's waits plus a TTL. Its error is not a refusal.
+// If the server stops answering, a waiter gives up after serverWait plus one TTL. Its error is not a refusal.
 func TestAWaitForASilentServer(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -181,8 +181,8 @@ func TestAWaitForASilentServer(t *testing.T) {
 	require.NoError(t, a.Release(limited(t), g))
 }
 
-// Eight callers acquire and release the same lock repeatedly. Each gets at least half of its fair share, counted from
-// when all have started.
+// Eight callers acquire and release the same lock repeatedly. Each gets at least half of an equal share
+// of the grants, counted from the moment when all have started.
 func TestNobodyStarves(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// lockSequence locks the sequence of tokens, as a migration does. No session can take a number until end is called.
+// lockSequence locks the sequence of tokens, as a migration does. Until end is called, no session can take a number
+// from the sequence.
 func (w watcher) lockSequence() (end func()) {
 	w.tb.Helper()
 	tx, err := w.db.BeginTx(context.Background(), nil)
@@ -24,8 +25,8 @@ func (w watcher) lockSequence() (end func()) {
 	return func() { require.NoError(w.tb, tx.Commit()) }
 }
 
-// If an attempt gets the lock but no number, because the sequence is locked, it fails after half a second and releases
-// the lock. The session and its other locks stay.
+// If an attempt gets the lock but no token, because the sequence is locked, it fails after half a second
+// and releases the lock. The session keeps its other locks.
 func TestAnAttemptWithoutANumberLeavesNothing(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		for _, setting := range []string{"", "&lock_timeout=50ms"} {
@@ -49,7 +50,7 @@ func TestAnAttemptWithoutANumberLeavesNothing(t *testing.T) {
 	})
 }
 
-// If a wait gets the lock but no number, it fails, and the lock is free.
+// If a wait gets the lock but no token, it fails and releases the lock.
 func TestAWaitWithoutANumberLeavesNothing(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)

@@ -9,19 +9,19 @@ import (
 	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
-// holding is a grant, or a request for one.
+// holding is a grant of this backend, or a request for one.
 type holding = sessionlock.Holding[int64]
 
-// session is one connection and the locks that it holds. Between turns a goroutine reads from the connection, to notice
-// its end at once.
+// session is one connection and the locks that it holds. Between statements, a goroutine reads from the connection
+// to notice at once when the connection ends.
 type session struct {
 	*sessionlock.Session[int64]
 
 	store    *store
-	conn     conn // nil until a connection is needed
+	conn     conn // nil until Connect borrows a connection
 	pid      uint32
 	timeline int64
-	watched  chan struct{} // closed when the reading goroutine has ended; nil if no goroutine reads
+	watched  chan struct{} // closed when the goroutine that reads has returned; nil if no goroutine reads
 }
 
 var _ sessionlock.Queuer[int64] = (*session)(nil)
@@ -43,8 +43,8 @@ func (se *session) Destroy() {
 	}
 }
 
-// query runs a statement. After an error that is not the server's answer, the session's state is unknown, and query
-// marks the session as broken.
+// query runs a statement. If the error is not an answer of the server, nobody knows what the session holds,
+// and query marks the session as broken.
 func (se *session) query(ctx context.Context, verb string, args []any, dest ...any) error {
 	err := se.conn.query(ctx, se.pid == 0, se.store.sql[verb], args, dest...)
 	if err != nil && !plain(ctx, se.conn, err) {
@@ -53,18 +53,19 @@ func (se *session) query(ctx context.Context, verb string, args []any, dest ...a
 	return err
 }
 
-// moved is the error of a session that another server process has answered.
+// moved returns the error for a session whose last statement was answered by another server process.
 func (se *session) moved(then int64) error {
 	return &PoolerError{Told: se.conn.loginPID(), PID: se.pid, Then: uint32(then)} //nolint:gosec // a process number
 }
 
-// place identifies a lock of a session in the server's answer.
+// place is a lock as owned.sql reports it: its number and its mode.
 type place struct {
 	id     int64
 	shared bool
 }
 
-// Prove checks that the session holds all its locks. If one is missing, the session's state is unknown.
+// Prove checks that the server reports all locks of the session. If one is missing, Prove marks the session
+// as broken.
 func (se *session) Prove(ctx context.Context, _ []*holding) error {
 	owned, err := se.owned(ctx)
 	if err == nil && se.Broken == nil && se.Has(func(h *holding) bool { return !owned[place{h.ID, h.Shared}] }) {
@@ -96,7 +97,8 @@ func (se *session) owned(ctx context.Context) (map[place]bool, error) {
 	return owned, nil
 }
 
-// Unlock checks the server's answer. If the session did not have the lock, its state is unknown.
+// Unlock releases h's lock. If the server answers that the session did not have the lock, Unlock marks the session
+// as broken and returns driver.ErrNotHeld.
 func (se *session) Unlock(ctx context.Context, h *holding) error {
 	var at int64
 	var unlocked bool

@@ -17,8 +17,9 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// A thousand names, requested concurrently, are held on at most four connections. Requested one at a time, they use one
-// connection. When all are released, no connection is borrowed and nothing is locked.
+// A thousand locks that are requested concurrently are held on at most four connections.
+// Locks that are requested one at a time share one connection. After the last release, no connection is borrowed
+// and the server holds no lock.
 func TestManyNamesOnFewConnections(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -54,10 +55,10 @@ func TestManyNamesOnFewConnections(t *testing.T) {
 	})
 }
 
-// A session that is running a statement does not delay the acquire of another name.
+// While one session runs a statement, the backend can acquire another name on another session.
 func TestABusySessionDelaysNoOtherName(t *testing.T) {
 	t.Parallel()
-	b := advisory.New(openPool(t, database(t)), advisory.Sessions(3)) // one of these sessions is for waiters
+	b := advisory.New(openPool(t, database(t)), advisory.Sessions(3)) // one of the three is only for waiters
 	acquire(t, b, "a")
 	leave, err := b.Busy(t.Context())
 	require.NoError(t, err)
@@ -65,7 +66,7 @@ func TestABusySessionDelaysNoOtherName(t *testing.T) {
 	leave()
 }
 
-// A call that waits for a session ends with its context, and has sent nothing.
+// A call that waits for a free session returns when its context ends, and has sent nothing to the server.
 func TestWaitingForASessionEndsWithContext(t *testing.T) {
 	t.Parallel()
 	b := advisory.New(openPool(t, database(t)), advisory.Sessions(1))
@@ -81,8 +82,8 @@ func TestWaitingForASessionEndsWithContext(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), g))
 }
 
-// A connection never returns to its pool holding a lock, whether calls succeed, fail, or are cancelled before or while
-// they run. Another session checks this while all connections of the pool are idle.
+// A connection never returns to its pool holding a lock, whether calls succeed, fail, or are cancelled before or
+// while they run. The test checks this from another session while all connections of the pool are idle.
 func TestAPooledConnectionHoldsNothing(t *testing.T) {
 	t.Parallel()
 	through := func(engine string) func(t *testing.T, dsn string) (*advisory.Backend, func() bool) {
@@ -112,7 +113,7 @@ func TestAPooledConnectionHoldsNothing(t *testing.T) {
 				r := request(fmt.Sprint(i % 3))
 				ctx, cancel := context.WithCancel(t.Context())
 				go func() {
-					time.Sleep(time.Duration(i) * 10 * time.Microsecond) // at some moment during the calls
+					time.Sleep(time.Duration(i) * 10 * time.Microsecond) // cancels at a random moment during the calls
 					cancel()
 				}()
 				g, err := b.Acquire(ctx, r)
@@ -121,7 +122,7 @@ func TestAPooledConnectionHoldsNothing(t *testing.T) {
 					_ = b.Release(ctx, g)
 				}
 				cancel()
-				g = driver.Grant{Key: r.Key, Nonce: r.Nonce} // the engine does this when the outcome is unknown
+				g = driver.Grant{Key: r.Key, Nonce: r.Nonce} // the engine also releases after an unknown outcome
 				err = b.Release(t.Context(), g)
 				require.True(t, err == nil || err == driver.ErrNotHeld, "%v", err)
 			}
@@ -131,8 +132,8 @@ func TestAPooledConnectionHoldsNothing(t *testing.T) {
 	}
 }
 
-// An unlock is not sent if its context has ended before. If its context ends while it runs, it completes, and the
-// session keeps its other locks.
+// Release does not send an unlock if its context has already ended. If the context ends while the unlock runs,
+// the unlock completes, and the session keeps its other locks.
 func TestUnlockWithACancelledContext(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -164,7 +165,7 @@ func TestUnlockWithACancelledContext(t *testing.T) {
 	})
 }
 
-// A statement that locks and then fails is undone, and the session keeps its other locks.
+// If a statement acquires the lock and then fails, the backend releases the lock. The session keeps its other locks.
 func TestAFailedStatementLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -194,8 +195,8 @@ func TestDatabasesAreApart(t *testing.T) {
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 }
 
-// Holders and waiters keep no snapshot and no open transaction. So CREATE INDEX CONCURRENTLY finishes, and VACUUM removes
-// rows deleted meanwhile.
+// Holders and waiters keep no snapshot for long and no open transaction. So CREATE INDEX CONCURRENTLY finishes
+// while they hold or wait, and VACUUM removes rows that were deleted in that time.
 func TestNothingIsHeldUp(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -230,8 +231,8 @@ func TestNothingIsHeldUp(t *testing.T) {
 	<-done
 }
 
-// The answer of an unlock is checked. If the session did not have the lock, its state is unknown: it is closed, and all
-// its leases are lost.
+// If the server answers an unlock with the report that the session did not have the lock,
+// the backend closes the session, and all its leases are lost.
 func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)
@@ -249,7 +250,8 @@ func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 	})
 }
 
-// A repeated acquire checks that the session still has the lock before it returns the first grant.
+// If an acquire is repeated with the same nonce, the backend returns the first grant only after the server has
+// confirmed that the session still holds the lock.
 func TestARepeatedAcquireIsProven(t *testing.T) {
 	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
 		dsn := database(t)

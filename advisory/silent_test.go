@@ -14,12 +14,12 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// A waiter without a connection of its own makes its attempt on a connection that has other locks. If the server does
-// not answer, the waiter gives up after a TTL, however long it would wait. What the server may have granted is then
-// free, and the other locks are not delayed.
+// A waiter without a connection of its own makes its attempt on a connection that holds other locks.
+// If the server does not answer, the waiter gives up after one TTL, even if its context allows more.
+// The lock that the server may have granted then becomes free.
 func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	t.Parallel()
-	const ttl = 1250 * time.Millisecond // the server's waits end each 500 ms, and must not end in the moment of the grant
+	const ttl = 1250 * time.Millisecond // not a multiple of 500 ms, so that no wait on the server ends at the moment of the grant
 	dsn := database(t)
 	reached, proxy, err := through(dsn)
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	defer cancel()
 	proxy.DropReplies(1, faultproxy.Hang)
 	r := request("a")
-	r.TTL, r.Waiting = ttl, true // sent as the request of a waiter, and not as a first attempt
+	r.TTL, r.Waiting = ttl, true // r is the repeated request of a waiter, not its first attempt
 	_, failed := contest.Queue(long, b, r)
 	select {
 	case err := <-failed:
@@ -47,7 +47,8 @@ func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	require.NoError(t, a.Release(limited(t), got))
 }
 
-// A wait that the server ends returns the server's error, and no error about the time limit of its attempt.
+// If the server ends the session of a wait, Await returns the server's error. It does not return the error
+// of the context that limited the first attempt.
 func TestAWaitThatIsEndedDoesNotBlameTheTry(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

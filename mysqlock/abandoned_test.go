@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Calls that time out while the table of tokens is locked soon leave no session on the server. MySQL does not notice
-// that a client has disconnected while its session waits for a table lock, and would keep each session for a year.
+// If calls time out because another session has locked the table of tokens, the server soon ends their sessions.
+// Without a limit, MySQL would keep each session for up to a year, because it does not notice a disconnected client
+// while its session waits for a table lock.
 func TestCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		blocker, err := s.raw.Conn(limited(t))

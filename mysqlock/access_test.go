@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// as configures a new user who has only these privileges.
+// as creates a user who has only these privileges, and returns a function that configures a connection for that user.
 func (s *store) as(t *testing.T, grants ...string) func(*mysqldriver.Config) {
 	t.Helper()
 	user := "u" + driver.NewNonce().String()[:8]
@@ -30,8 +30,8 @@ func (s *store) as(t *testing.T, grants ...string) func(*mysqldriver.Config) {
 	return func(c *mysqldriver.Config) { c.User, c.Passwd = user, "Secret-1" }
 }
 
-// Locking needs only the privileges that the manual lists. Prune also needs DELETE, and reports if it is missing. A
-// user without privileges gets an error that says so, and leaves no lock behind.
+// Locking needs only the privileges that the manual lists. Prune also needs DELETE, and returns an error
+// if the user lacks it. A user without privileges gets an error that says so, and no lock stays held.
 func TestFewPrivileges(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		few := []string{"SELECT, INSERT, UPDATE ON `%s`.rowlock_lease_counter", "SELECT, UPDATE ON `%s`.rowlock_lease_meta"}
@@ -79,7 +79,8 @@ func TestPrune(t *testing.T) {
 		forgotten, err := r.RowsAffected()
 		require.NoError(t, err)
 		assert.Zero(t, forgotten, "its token is above the floor")
-		// As if the server's clock had been set back since then. Only the floor keeps tokens rising.
+		// This raises the token to a value that the server's clock has not reached, as if the clock had been set back
+		// since the grant. Then only the floor makes later tokens larger.
 		_, err = s.raw.Exec("UPDATE rowlock_lease_counter SET token = token + 3600000000 WHERE name = 'free'")
 		require.NoError(t, err)
 		n, err = b.Prune(limited(t), 0)
@@ -89,7 +90,7 @@ func TestPrune(t *testing.T) {
 	})
 }
 
-// When a holder's host vanishes, its locks stay no longer than wait_timeout.
+// When a holder's host vanishes, the server releases its locks after at most wait_timeout.
 func TestADeadMachine(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t, func(c *mysqldriver.Config) { c.Params = map[string]string{"wait_timeout": "1"} })

@@ -13,8 +13,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Many callers of one process request a name at the same time, on one connection. The server would grant it to that
-// connection repeatedly. One caller gets it, and one release frees it.
+// Many callers of one process request the same lock at the same time, on one connection.
+// The server would grant the lock to that connection each time. The backend grants it to one caller only,
+// and one release frees it.
 func TestAskersOfOneConnection(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -39,7 +40,7 @@ func TestAskersOfOneConnection(t *testing.T) {
 		}
 		proxy.Delay(0)
 		require.Len(t, grants, 1)
-		keep := grant(t, b, "keep") // keeps the session open, so that a second hold would be seen
+		keep := grant(t, b, "keep") // keeps the session open; otherwise its end would also release a lock that was acquired twice
 		require.NoError(t, b.Release(limited(t), <-grants))
 		require.Zero(t, s.holds(t, "a"))
 		require.NoError(t, b.Release(limited(t), keep))
@@ -47,8 +48,8 @@ func TestAskersOfOneConnection(t *testing.T) {
 	})
 }
 
-// The answer of an unlock is checked. If the session did not have the lock, its state is unknown: it is closed, and all
-// its leases are lost.
+// If the server answers an unlock with the report that the session did not have the lock,
+// the backend closes the session, and all its leases are lost.
 func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -66,7 +67,7 @@ func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 	})
 }
 
-// unlock makes b's session release name without the backend's knowledge.
+// unlock releases the lock called name on b's connection. The backend does not know about it.
 func (s *store) unlock(t *testing.T, b *Backend, name string) {
 	t.Helper()
 	se := b.locks.Sessions()[0].(*session)

@@ -19,14 +19,14 @@ type Backend struct {
 	table sqltable.Table
 	opts  options
 	sql   statements
-	err   error // why the backend cannot work
+	err   error // the options or the handle are invalid, so every call fails with this error
 
 	locks sessionlock.Store[driver.Key]
 
-	warnings []string // warnings about the database handle
+	warnings []string // problems of the database handle that do not prevent locking
 
 	mu     sync.Mutex
-	schema string // part of the locks' names; known after the first connection
+	schema string // the schema, which is part of the locks' names; known after the first connection
 	server string // the server whose cluster settings were checked last
 }
 
@@ -72,8 +72,8 @@ func (b *Backend) Capabilities() driver.Capabilities {
 // Session implements [driver.Session].
 func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Session(g.Key, g) }
 
-// Acquire implements [driver.Backend]. If this backend already holds the name, it refuses without asking the server,
-// which would grant the lock to the same session a second time.
+// Acquire implements [driver.Backend]. If this backend already holds the name, Acquire returns a refusal without
+// a request to the server, because the server would grant the lock to the same session a second time.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) {
 		g, err := b.locks.Acquire(ctx, r.Key, false, r)
@@ -81,13 +81,15 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	})
 }
 
-// Await implements [driver.Awaiter]. It waits on a connection of its own that holds nothing else, and closes that
-// connection if the wait is cancelled. If no more connections are allowed, it makes one attempt.
+// Await implements [driver.Awaiter]. The request waits in the server's queue, on a connection that holds no locks.
+// If the wait is cancelled, Await closes that connection. If the backend may not borrow another connection,
+// Await makes one attempt without waiting.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) { return b.locks.Await(ctx, r.Key, false, r, wait) })
 }
 
-// acquire calls by, and explains its error. by returns the context that bounded it last.
+// acquire checks r, calls by, and turns its error into one of the driver contract.
+// The function by also returns the context that limited its last statement.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func() (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err
@@ -100,9 +102,9 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request, by func() (driv
 	return g, explain(ctx, b.table, "acquire", r.Key, err)
 }
 
-// Renew implements [driver.Backend]. It checks that the sessions hold their locks, with one statement on each session,
-// all in parallel. If the server has become read-only, all its grants are lost, because another server is now the
-// primary and grants the same names.
+// Renew implements [driver.Backend]. It sends one statement on each session, all in parallel, which checks
+// that the session still holds its locks. If the server has become read-only, all its grants are lost,
+// because another server may now be the primary and grant the same names.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := b.ready(ctx); err != nil {
 		return nil, err
@@ -112,8 +114,8 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, explain(ctx, b.table, "renew", driver.Key{}, err)
 }
 
-// Release implements [driver.Backend]. An unlock that is running when ctx ends continues for a moment. If the server
-// does not answer it, the connection is closed, which ends the lock.
+// Release implements [driver.Backend]. If ctx ends while the unlock statement runs, the statement may continue
+// for a short time. If the server does not answer it in that time, the connection is closed, which releases the lock.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := b.ready(ctx); err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// BenchmarkAcquireRelease compares acquire and release with the baseline, the two bare statements on an open
-// connection. The variants are the first lock of a connection, another lock on a connection that stays, and locks
-// without tokens.
+// BenchmarkAcquireRelease measures one acquire and release. The baseline is the two SQL statements alone,
+// on an open connection. The variants are the first lock of a connection, a lock on a connection
+// that already holds another lock, and locks without tokens.
 func BenchmarkAcquireRelease(b *testing.B) {
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
 		b.Run(name, func(b *testing.B) {

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Both servers keep every promise that a session lock can keep, also when clients die, are cut off, or lose replies.
+// The backend keeps the driver contract on MySQL and on MariaDB, also when clients die, are cut off, or lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]*network{
@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// network is a server. Each of its clients has a faulty network of its own.
+// network is a database server for the conformance test. Each client connects through its own fault-injecting proxy.
 type network struct {
 	fresh  func(testing.TB) string
 	params string
@@ -79,8 +79,8 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 	return b, nil
 }
 
-// Expire ends the session that holds key. It returns when the server has ended it and the holder has noticed, because
-// the outcome of a statement sent before that would be unknown.
+// Expire ends the session that holds key. It returns when the server has ended the session and the holder has
+// noticed. A statement that the holder sent earlier would have an unknown outcome.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	heard := n.heard(key)
 	if err := n.kill(key); err != nil {
@@ -94,7 +94,7 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	}
 }
 
-// heard returns a channel that is closed when the client that holds key knows that its session has ended.
+// heard returns a channel that is closed when the client that holds key has noticed that its session has ended.
 func (n *network) heard(key driver.Key) <-chan struct{} {
 	for _, client := range n.All() {
 		for _, link := range client.(*Backend).locks.Sessions() {
@@ -109,7 +109,8 @@ func (n *network) heard(key driver.Key) <-chan struct{} {
 	return closed
 }
 
-// store is a new database with the table, and a second session that reads what the server holds.
+// store is a new database with the tables, and a separate handle with which the test reads which locks the server
+// holds.
 type store struct {
 	dsn     string
 	mariadb bool
@@ -137,7 +138,7 @@ func openDB(tb testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// holder returns the connection that holds key according to another session, or 0.
+// holder returns the id of the connection that holds key, or 0. It asks the server on a separate session.
 func (s *store) holder(key driver.Key) (id int64, err error) {
 	err = s.raw.QueryRow("SELECT COALESCE(IS_USED_LOCK(?), 0)", LockName(s.schema, key.Namespace, key.Name)).Scan(&id)
 	return id, err
@@ -152,7 +153,7 @@ func (s *store) kill(key driver.Key) error {
 	if _, err := s.raw.Exec(fmt.Sprintf("KILL CONNECTION %d", id)); err != nil {
 		return err
 	}
-	for now := id; now == id && err == nil; { // the server sends no notification
+	for now := id; now == id && err == nil; { // polls, because the server does not notify a client of this
 		now, err = s.holder(key)
 	}
 	return err

@@ -11,7 +11,7 @@ type conn struct {
 	*sql.Conn
 	id       int64 // the server's id of the connection
 	schema   string
-	prepared map[string]*sql.Stmt // nil: the statement has run once
+	prepared map[string]*sql.Stmt // nil: the statement has run once and is not prepared yet
 }
 
 func (b *Backend) open(ctx context.Context) (*conn, error) {
@@ -22,8 +22,9 @@ func (b *Backend) open(ctx context.Context) (*conn, error) {
 	return &conn{Conn: c, prepared: map[string]*sql.Stmt{}}, nil
 }
 
-// statement prepares text when it is used for the second time. Without that, the driver would prepare it for each call,
-// which costs another round trip. A statement that is used once is not kept.
+// statement returns the prepared form of text from the second call with the same text on, and nil at the first.
+// Without a prepared form, the driver would prepare the text for each call, which costs another round trip.
+// A statement that runs only once is not worth keeping.
 func (c *conn) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	s, again := c.prepared[text]
 	if s != nil || !again {
@@ -39,7 +40,7 @@ func (c *conn) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	return s, err
 }
 
-// ready prepares text now, because its later use must not wait for that.
+// ready prepares text now, so that its first use is not delayed by the preparation.
 func (c *conn) ready(ctx context.Context, text string) error {
 	if _, asked := c.prepared[text]; !asked {
 		c.prepared[text] = nil
@@ -97,9 +98,10 @@ func (c *conn) exec(ctx context.Context, text string, args []any) (sql.Result, e
 	return c.ExecContext(ctx, text, args...)
 }
 
-// alive checks the connection without asking the server. go-sql-driver exposes the check that it makes before it uses
-// an idle connection: it reads from the socket without waiting. So it notices an end that the server has sent. Other
-// drivers, and go-sql-driver on Windows, cannot check, and return nil.
+// alive returns an error if the server has closed the connection. It sends no request.
+// It calls the check that go-sql-driver makes before it uses an idle connection: a read from the socket
+// that does not block. With other drivers, and with go-sql-driver on Windows, there is no such check,
+// and alive returns nil.
 func (c *conn) alive(ctx context.Context) error {
 	return c.Raw(func(dc any) error {
 		if r, ok := dc.(sqldriver.SessionResetter); ok {
@@ -109,11 +111,11 @@ func (c *conn) alive(ctx context.Context) error {
 	})
 }
 
-// giveBack returns the connection to its pool. It must hold no lock.
+// giveBack returns the connection to its pool. The connection must hold no lock.
 func (c *conn) giveBack() {
 	for _, s := range c.prepared {
 		if s != nil {
-			_ = s.Close() // waits for no reply; the pool notices a broken connection itself
+			_ = s.Close() // closing a prepared statement waits for no reply, and the pool notices a broken connection itself
 		}
 	}
 	_ = c.Close()
@@ -122,5 +124,5 @@ func (c *conn) giveBack() {
 // destroy closes the connection instead of returning it to its pool, which would keep its locks.
 func (c *conn) destroy() {
 	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
-	_ = c.Close() // returns an error because the connection is closed
+	_ = c.Close() // always returns an error, because the connection is already closed
 }

@@ -3,77 +3,83 @@
 //
 //	locker, err := rowlock.New(mysqlock.New(db))
 //
-// Renewing such a lock writes no row, and the lock is free as soon as its holder's connection ends, not a TTL later. On
-// the other hand, one server keeps the lock in memory and replicates it nowhere. If the limits below matter to you, use
-// package sqllock, whose lease rows do not have them.
+// A renewal writes no row. The lock is free as soon as its holder's connection ends, not a TTL later.
+// On the other hand, the lock is only in the memory of one server, and is not replicated.
+// If the limits below matter to you, use package sqllock, whose lease rows do not have them.
 //
 // # What holds a lock
 //
-// A connection from the caller's pool holds locks, any number of them. It returns to the pool after the last release.
-// [Sessions] limits the number of such connections.
+// Locks are held on connections that the backend borrows from the caller's pool. One connection can hold any number
+// of locks, and returns to the pool after the last release. [Sessions] limits the number of borrowed connections.
 //
-// The server would grant a lock again to the session that already holds it. This backend never requests that, so two
-// callers of one process exclude each other like callers of two processes.
+// The server would grant a lock again to the session that already holds it. The backend never sends such a request,
+// so two callers of one process exclude each other like callers of two processes.
 //
-// If the state of a connection is uncertain, it is closed instead of returned, and all its locks are lost.
+// If it is uncertain which locks a connection holds, the backend closes the connection instead of returning it
+// to the pool. All leases on it are lost.
 //
 // Leave room in the pool for other work. With SetMaxOpenConns(n), the backend uses at most half of the n connections
-// unless Sessions says otherwise, and briefly one more when it takes the token of a further lock on the same
-// connection.
+// unless Sessions says otherwise, and briefly one more while it makes the token for a second or further lock
+// on one connection.
 //
-// A lease is trusted for the TTL after the last proof that its session owns the lock. Each renewal is such a proof
-// (IS_USED_LOCK on the same connection, in one statement for all its locks).
+// A holder trusts its lease for one TTL after the last proof that its session holds the lock.
+// Each renewal is such a proof: one statement with IS_USED_LOCK checks all locks of a connection, on that connection.
 //
-// An end that the server sends to the client, by KILL, wait_timeout, shutdown or a reset, is noticed within about 100
-// ms. go-sql-driver does not expose a socket to wait on. But it can check a connection without waiting, as it does
-// before it uses an idle one. This needs its parameter checkConnLiveness, which is on by default. It does not work on
-// Windows or with another driver, where the next renewal notices the end. A server or network that falls silent is
-// noticed at the trust deadline.
+// If the server ends a connection (KILL, wait_timeout, shutdown, reset), the holder notices it within about 100 ms.
+// The backend checks each connection at that interval, with the check that go-sql-driver makes before it uses an idle
+// connection. The check needs the driver's parameter checkConnLiveness, which is on by default.
+// On Windows and with other drivers there is no such check, and the next renewal notices the end.
+// If the server or the network stops answering, the holder stops trusting its leases at their trust deadline.
 //
-// The options MinHold and HandoverDelay are refused, because they would have to outlast the session.
+// The options MinHold and HandoverDelay are refused, because they would have to close a lock after its session has
+// ended.
 //
 // # Limits
 //
 //   - Failover: a new primary has none of the old primary's locks. The new primary can grant the same names
-//     while holders on the old primary still trust their leases. A read-only server (read_only) is refused. A server
-//     that becomes read-only, even briefly for maintenance, loses all its leases at the next renewal, because another
-//     server may already grant the same names. Tokens keep rising on the new primary if the table of tokens was
-//     replicated, or if the clocks agree. A resource that checks tokens (package fence) then rejects the old
-//     holder.
-//   - Replicas, Galera, group replication with several primaries: a lock belongs to one node. They are refused unless
-//     [SingleWriter] declares that all programs connect to the same node.
-//   - Proxies that share a connection between clients (ProxySQL and RDS Proxy without session pinning): they are not
-//     detected, so connect to the server directly. Vitess and TiDB are refused.
-//   - Dead hosts: if a holder's host vanishes, its locks stay until the server closes the connection. That takes the
-//     shortest of wait_timeout, net_read_timeout during a statement, and the system's TCP keep-alive (two hours by
-//     default). Set wait_timeout in the DSN to a few renewal intervals, so that the server closes such a connection
-//     itself.
-//   - An implicit reconnect of a driver or proxy loses the lock silently. database/sql never reconnects a borrowed
-//     connection.
-//   - binlog_format=STATEMENT: a replica would not get the tokens. It is refused unless [NoToken] is set.
+//     while holders on the old primary still trust their leases. The backend refuses to lock on a read-only server
+//     (read_only). If a server becomes read-only, even briefly for maintenance, all its leases are lost at the next
+//     renewal, because another server may already grant the same names. Tokens keep rising on the new primary
+//     if the table of tokens was replicated, or if the clocks of both servers agree.
+//     A resource that checks tokens (package fence) then rejects the old holder.
+//   - Replicas, Galera, group replication with several primaries: a lock exists on one node only.
+//     The backend refuses to lock on such a server, unless the option [SingleWriter] declares that all programs connect
+//     to the same node.
+//   - Proxies that share a connection between clients (ProxySQL and RDS Proxy without session pinning) break
+//     exclusion. The backend cannot detect them, so connect to the server directly. It refuses to lock on Vitess
+//     and TiDB.
+//   - Dead hosts: if a holder's host vanishes, its locks stay until the server closes the connection.
+//     The shortest of three timeouts decides when that is: wait_timeout, net_read_timeout (during a statement),
+//     and the system's TCP keep-alive (two hours by default). Set wait_timeout in the DSN to a few renewal intervals,
+//     so that the server closes such a connection early.
+//   - If a driver or proxy reconnects without an error, the lock is lost and the holder does not notice it
+//     before the next renewal. database/sql never reconnects a borrowed connection.
+//   - binlog_format=STATEMENT: a replica would not get the tokens. The backend refuses to lock on a server
+//     with this setting, unless [NoToken] is set.
 //
 // # Tokens
 //
-// A token comes from the row of the lock's name in rowlock_lease_counter. The row is written once for each grant, while
-// the lock is held. The first lock on a connection is acquired by the same statement. Package migrations creates the
-// table. The user needs
+// The table rowlock_lease_counter has one row for each lock, with the last token. Each grant increases the token
+// in that row while the lock is held. For the first lock on a connection, one statement acquires the lock
+// and makes the token. Package migrations creates the table. The user needs these privileges:
 //
 //	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_counter TO app;
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
 //
-// Prune also needs DELETE on the first table. PROCESS is needed to show which client holds a lock without a token.
-// ForceRelease of another user's lock needs CONNECTION_ADMIN (or SUPER).
+// Prune also needs DELETE on the table rowlock_lease_counter. Inspect needs PROCESS to show which client holds a lock
+// without a token. ForceRelease of another user's lock needs CONNECTION_ADMIN (or SUPER).
 //
 // # Waiting
 //
-// A waiter waits in the server's queue, on a connection of its own, for one second at a time. The server wakes it at
-// once, in no promised order. A cancelled wait closes its connection. The server needs up to a second to notice, and
-// may grant the lock to that connection until then. A readTimeout in the DSN must be longer than a second, or it ends
-// every wait early.
+// A waiter waits in the server's queue, on a connection of its own, for one second at a time.
+// When the lock is released, the server grants it to a waiter at once, but in no guaranteed order.
+// If a wait is cancelled, the backend closes the connection. The server needs up to a second to notice that,
+// and may grant the lock to the closed connection until then. If the DSN has a readTimeout, it must be longer
+// than a second. Otherwise it ends every wait early.
 //
 // # Names
 //
-// The server's lock names are hashes of the schema, the namespace and the name (see [LockName]). So names work the same
-// on MySQL, which ignores case and allows 64 characters, and on MariaDB, which does neither. The locks of two schemas
-// of one server are independent.
+// The server's lock names are hashes of the schema, the namespace and the name (see [LockName]).
+// So names work the same on MySQL, which ignores case and limits names to 64 characters, and on MariaDB,
+// which does not. The locks of two schemas of one server are independent.
 package mysqlock

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// SchemaError reports that the table of tokens is missing. The message names the command and the call that create it,
-// and the option that works without it.
+// SchemaError reports that the table of tokens is missing. Its message tells how to create the table,
+// and which option avoids the need for it.
 type SchemaError struct {
 	Table string
 	Err   error // the database's error
@@ -32,12 +32,12 @@ var (
 	errReadOnly = errors.New("this server is read-only (read_only), and the primary does not see its locks: use a DSN that leads to the primary")
 )
 
-// plain reports whether err is the server's answer to a statement, and the session continues.
+// plain reports whether err is a server's answer after which the session can continue.
 func plain(ctx context.Context, err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 0,
-		1053,                         // server shutdown in progress
-		1152, 1153, 1158, 1159, 1160, // the connection is aborted
+		1053,                         // ER_SERVER_SHUTDOWN: the server is shutting down
+		1152, 1153, 1158, 1159, 1160, // ER_ABORTING_CONNECTION and similar
 		1161, 1184, 1927, // MariaDB also: killed
 		3169, // session killed
 		4031: // disconnected for inactivity
@@ -47,7 +47,7 @@ func plain(ctx context.Context, err error) bool {
 	}
 }
 
-// Over reports whether the session had ended before the statement was sent, according to the server or the driver.
+// Over reports whether err means that the session had ended before the statement was sent.
 func (se *session) Over(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1927, 3169, 4031:
@@ -57,8 +57,8 @@ func (se *session) Over(err error) bool {
 	}
 }
 
-// explain turns an error into an error of the driver contract, and adds the operation. It returns errors of the
-// contract unchanged.
+// explain adds the operation and the key to err, and marks errors that a retry cannot fix as permanent.
+// It returns driver.ErrNotHeld and refusals unchanged.
 func explain(ctx context.Context, table sqltable.Table, operation string, key driver.Key, err error) error {
 	var held *driver.Held
 	if err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held) {
@@ -83,7 +83,7 @@ func explain(ctx context.Context, table sqltable.Table, operation string, key dr
 		return driver.Permanent(fmt.Errorf("%w: the server refused the user: check the user and the password", err))
 	case 1044, 1142, 1143, 1227:
 		return driver.Permanent(fmt.Errorf("%w: the user lacks a privilege: the documentation of package mysqlock lists what it needs", err))
-	case 1235, 4187: // GET_LOCK on a Galera node
+	case 1235, 4187: // the answer to GET_LOCK of a Galera node that does not support it
 		return driver.Permanent(fmt.Errorf("%w: the server does not support GET_LOCK", err))
 	default:
 		return err

@@ -12,10 +12,11 @@ import (
 	"github.com/rowlock/rowlock/mysqlock"
 )
 
-// GET_LOCK of MySQL and MariaDB: free as soon as its holder's connection ends. Without tokens it needs no migration.
+// A lock of GET_LOCK becomes free as soon as its holder's connection ends. With NoToken,
+// the backend needs no migration.
 func ExampleNew() {
 	address := os.Getenv("ROWLOCK_TEST_MYSQL")
-	if address == "" { // without a server there is nothing to show
+	if address == "" { // the example needs a server
 		fmt.Println("held")
 		return
 	}

@@ -10,15 +10,16 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// mine returns the locks that this backend holds.
+// mine returns the locks that this backend holds, of one namespace or of all.
 func (b *Backend) mine(namespace string, all bool) []driver.Status {
 	return slices.DeleteFunc(b.locks.AllHeld(), func(s driver.Status) bool { return !all && s.Key.Namespace != namespace })
 }
 
-// ForceRelease implements [driver.Operator]. With live it ends the connection that holds key (KILL), which also ends
-// all its other locks. It waits until the server has ended it, and then raises the token. The user needs the privilege
-// to kill the connections of other users (CONNECTION_ADMIN or SUPER), unless the holder has the same user. Pass token
-// zero for a holder whose token is unknown.
+// ForceRelease implements [driver.Operator]. If live is true, it ends the connection that holds key (KILL).
+// This also releases all other locks of that connection. ForceRelease waits until the server has released the lock.
+// Then it raises the token, unless NoToken is set, so that the old holder is fenced.
+// The user needs the privilege to kill the connections of other users (CONNECTION_ADMIN or SUPER),
+// unless the holder has the same user. Pass token zero for a holder whose token is unknown.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	err := b.look(ctx, func(c *conn) error {
 		r, err := b.record(ctx, c, key)
@@ -57,7 +58,7 @@ func (b *Backend) kill(ctx context.Context, c *conn, connection int64) error {
 	return err
 }
 
-// freed polls until the connection has released the lock. The server sends no notification.
+// freed polls until the connection no longer holds the lock, because the server does not notify a client of this.
 func (b *Backend) freed(ctx context.Context, c *conn, key driver.Key, connection sql.NullInt64) error {
 	for {
 		r, err := b.record(ctx, c, key)

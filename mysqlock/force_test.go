@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// If the connection ends by itself between the query for the holder and the KILL, a forced release still raises the
-// token, so that the old holder is fenced.
+// ForceRelease first queries the holder and then kills the holder's connection.
+// If the connection ends between the two, ForceRelease still raises the token, so that the old holder is fenced.
 func TestAConnectionThatEndsBeforeItIsKilled(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))

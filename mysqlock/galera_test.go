@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// A node of a Galera cluster would grant what another node has granted. It is refused with an error that says what to
-// do, with and without tokens, and nothing is locked. With SingleWriter it is accepted; its locks exclude each other
-// and its tokens rise.
+// A node of a Galera cluster would grant a lock that another node has granted. So the backend refuses to lock
+// on such a node, with and without tokens. The error says what to do. With SingleWriter the backend accepts the node.
+// Its locks then exclude each other, and its tokens rise.
 func TestGalera(t *testing.T) {
 	t.Parallel()
 	server, err := testserver.Start(t.Context(), testserver.Galera, testserver.Options{Logf: t.Logf})

@@ -11,20 +11,20 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// record is what the server stores about a lock: its holder, and its last grant.
+// record is what the server knows about a lock: the connection that holds it, and its last grant with a token.
 type record struct {
 	key         driver.Key
-	readOnly    bool          // whether the server is read-only; if so, the primary does not see the locks of this server
-	heldBy      sql.NullInt64 // the id of a connection
+	readOnly    bool          // if the server is read-only, it is not the primary, and its locks do not exclude those of the primary
+	heldBy      sql.NullInt64 // the id of the connection that holds the lock
 	who, whence sql.NullString
 	token       sql.NullInt64
-	grantedTo   sql.NullInt64 // the id of a connection
+	grantedTo   sql.NullInt64 // the id of the connection of the last grant
 	holder      sql.NullString
 	note        sql.NullString
 	age         sql.NullInt64 // in microseconds
 }
 
-// present reports whether the last grant is the one that holds the lock now.
+// present reports whether the lock is still held by its last grant with a token.
 func (r *record) present() bool { return r.heldBy.Valid && r.heldBy == r.grantedTo }
 
 // name returns the name that the holder gave, or else what the server knows about its connection.
@@ -42,7 +42,8 @@ func (r *record) name() string {
 	return s
 }
 
-// status is the record as an operator sees it. Unknown fields of the current grant are empty.
+// status returns the record in the form that inspectors return. Fields of the current grant that are unknown are
+// empty.
 func (r *record) status() driver.Status {
 	s := driver.Status{Key: r.key, Holder: r.name()}
 	if r.heldBy.Valid {
@@ -60,7 +61,7 @@ func (r *record) refusal() *driver.Held {
 	return &driver.Held{Reason: driver.Leased, Holder: s.Holder, Note: s.Note, Token: s.Token, Since: s.Age}
 }
 
-// record queries the record on a checked connection.
+// record queries the record of key. The caller has checked the connection with examine.
 func (b *Backend) record(ctx context.Context, c *conn, key driver.Key) (*record, error) {
 	r := &record{key: key}
 	lock := LockName(c.schema, key.Namespace, key.Name)
@@ -73,7 +74,7 @@ func (b *Backend) record(ctx context.Context, c *conn, key driver.Key) (*record,
 	return r, c.query(ctx, b.sql["holder"], []any{lock}, &r.readOnly, &r.heldBy, &r.who, &r.whence)
 }
 
-// look calls work with a connection of its own.
+// look borrows a connection from the pool, checks it, and calls work with it.
 func (b *Backend) look(ctx context.Context, work func(c *conn) error) error {
 	if err := b.ready(ctx); err != nil {
 		return err
@@ -93,8 +94,8 @@ func (b *Backend) look(ctx context.Context, work func(c *conn) error) error {
 	return err
 }
 
-// List implements [driver.Operator]. It returns every lock that was ever granted with a token. With NoToken it returns
-// the locks that this backend holds, because the server stores only hashes.
+// List implements [driver.Operator]. It returns every lock that was ever granted with a token and not pruned since.
+// With NoToken it returns only the locks that this backend holds, because the server stores only hashes of names.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	if b.opts.noToken {
 		return b.mine(namespace, all), b.ready(ctx)
@@ -123,7 +124,7 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return s, explain(ctx, b.table, "inspect", key, err)
 }
 
-// Pause implements [driver.Operator]. It is not supported, because no lock outlasts its connection.
+// Pause implements [driver.Operator]. Pause is not supported, because a pause would have to outlast its connection.
 func (b *Backend) Pause(context.Context, driver.Grant, driver.Nonce) error {
 	return driver.Permanent(fmt.Errorf("mysqlock cannot pause a name: %w", errors.ErrUnsupported))
 }

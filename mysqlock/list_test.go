@@ -10,8 +10,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A list shows the names that callers gave, for locks that are or were held by any process, and never the server's
-// hashes. A name of the table that is held without a token is listed with its connection.
+// List returns the names that callers gave, for locks that any process holds or has held,
+// and never the server's hashes. If a listed lock is now held without a token, List returns the connection
+// as its holder.
 func TestListHasNames(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, other, plain := New(s.open(t)), New(s.open(t)), New(s.open(t), NoToken())

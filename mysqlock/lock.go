@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// Lock makes one attempt.
+// Lock makes one attempt to acquire h's lock. If another session holds the lock, the error is a [*driver.Held].
 func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 	token, granted, err := se.take(ctx, h, 0)
 	switch {
@@ -22,8 +22,9 @@ func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 	return token, nil
 }
 
-// take requests the lock, waits on the server for at most wait seconds, and reports whether the lock was granted. The
-// first lock of a connection gets its token by the same statement.
+// take requests h's lock, and waits on the server for at most wait seconds. It returns the token and whether the lock
+// was granted. The token is 0 for a second or further lock of a connection. For the first lock,
+// the same statement also makes the token.
 func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token, bool, error) {
 	if se.backend.opts.noToken || se.Has(func(other *holding) bool { return other != h }) {
 		var answer sql.NullInt64
@@ -37,7 +38,8 @@ func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token
 	return driver.Token(token), token != 0, err
 }
 
-// failed undoes what a failed statement may have locked, because the lock is acquired before the token.
+// failed releases the lock that a failed statement may have acquired. The statement acquires the lock before it makes
+// the token, so it can fail with the lock held.
 func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	if se.Broken != nil {
 		return err
@@ -52,25 +54,26 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	return driver.NotApplied(err)
 }
 
-// refusal returns why a lock was refused: its holder, or that the server has become read-only.
+// refusal returns the error for a lock that was not granted: the current holder, or that the server has become
+// read-only.
 func (se *session) refusal(ctx context.Context, h *holding) error {
 	found, err := se.backend.record(ctx, se.conn, h.Key)
 	switch {
 	case se.note(ctx, err) != nil && se.Broken != nil:
 		return err
-	case err != nil: // the lock is held anyway, by an unknown connection
+	case err != nil: // the lock is held by a connection that this query did not find
 		return &driver.Held{Reason: driver.Leased}
 	case found.readOnly:
 		se.Broken = errReadOnly
 		return driver.Permanent(errReadOnly)
-	case !found.heldBy.Valid: // the lock has been released meanwhile
+	case !found.heldBy.Valid: // the holder has released the lock since the attempt
 		return &driver.Held{Reason: driver.Contended}
 	}
 	return found.refusal()
 }
 
-// transient reports whether the server undid the statement and a retry may succeed. The causes are a deadlock, a wait
-// for a row that took too long, a row that has changed (MariaDB), and a statement that must be prepared again.
+// transient reports whether the server rolled the statement back and a retry may succeed. The causes are a deadlock,
+// a wait for a row that took too long, a row that has changed (MariaDB), and a statement that must be prepared again.
 func transient(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1213, 1205, 1020, 1615:

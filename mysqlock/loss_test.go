@@ -18,13 +18,14 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// soon is long before any heartbeat. It covers a check every 100 ms, on a busy machine.
+// soon is the limit within which the end of a connection must be noticed. The backend checks every 100 ms,
+// but the machine may be busy. It is much shorter than a heartbeat interval.
 const soon = 2 * time.Second
 
 // answerLimit is how long a statement may continue when its caller has given up.
 const answerLimit = 250 * time.Millisecond
 
-// lost waits for the lease's end, and checks the reason and that it came before the next heartbeat.
+// lost waits until the lease is lost. It checks that this happened within limit, and for the expected reason.
 func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowlock.LostReason) {
 	t.Helper()
 	began := time.Now()
@@ -40,8 +41,8 @@ func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowloc
 	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
 }
 
-// A connection that is killed ends its leases long before any heartbeat, and the same locker can acquire the name
-// again, with a larger token.
+// When a connection is killed, its leases are lost long before the next heartbeat.
+// The same locker can then acquire the name again, with a larger token.
 func TestKill(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		l := locker(t, New(s.open(t)))
@@ -55,7 +56,7 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// A connection that is reset ends its leases long before any heartbeat.
+// When a connection is reset, its leases are lost long before the next heartbeat.
 func TestCutConnection(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -65,8 +66,8 @@ func TestCutConnection(t *testing.T) {
 	})
 }
 
-// A session that the server ends because it is idle (wait_timeout) ends its leases long before any heartbeat. More
-// frequent heartbeats keep it.
+// If the server ends an idle session (wait_timeout), the session's leases are lost long before the next heartbeat.
+// Heartbeats that are more frequent than that timeout keep the session.
 func TestWaitTimeout(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		impatient := func(c *mysqldriver.Config) { c.Params = map[string]string{"wait_timeout": "1"} }
@@ -78,8 +79,9 @@ func TestWaitTimeout(t *testing.T) {
 	})
 }
 
-// A holder in a black hole stops trusting its lease one TTL after the last proof, while the server still refuses other
-// requests. Its calls end in time. When the network is back, the lock is free and can be acquired.
+// If the network silently drops all packets, the holder stops trusting its lease within one TTL after the last
+// successful renewal. The server still refuses other requests at that time. The holder's calls return in time.
+// When the network works again, the lock is free and can be acquired.
 func TestBlackHole(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -97,7 +99,7 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-// If the reply to a renewal is lost, its outcome is unknown, and the lease is not lost.
+// If the reply to a renewal is lost, the outcome of the renewal is unknown, and the lease is not lost.
 func TestALostReplyIsNoLoss(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -110,8 +112,8 @@ func TestALostReplyIsNoLoss(t *testing.T) {
 	})
 }
 
-// The heartbeat proves ownership, not only that the session lives. A session that no longer has one of its locks is
-// closed, and all its leases are lost.
+// A heartbeat checks that the session still holds each lock, not only that the session lives. If a lock is missing,
+// the session is closed, and all its leases are lost.
 func TestHeartbeatProvesOwnership(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
@@ -149,7 +151,8 @@ func onOwn(t *testing.T, test func(t *testing.T, server *testserver.Server)) {
 	}
 }
 
-// A server that crashes or is restarted ends its leases at once. After the restart it works again, with larger tokens.
+// When the server crashes or is restarted, its leases are lost at once. After the restart,
+// the same locker can acquire locks again, with larger tokens.
 func TestRestartedServer(t *testing.T) {
 	onOwn(t, func(t *testing.T, server *testserver.Server) {
 		b := New(openDB(t, server.DSN))
@@ -181,9 +184,9 @@ func TestRestartedServer(t *testing.T) {
 	})
 }
 
-// A read-only server, such as a demoted primary, is refused with an error that says what to do. A server that becomes
-// read-only loses its leases at the next heartbeat, because another server grants the same names now. This also holds
-// for a superuser, who could still write.
+// A backend refuses to lock on a read-only server, such as a demoted primary, with an error that says what to do.
+// If a server becomes read-only, its leases are lost at the next heartbeat, because another server may now grant
+// the same names. Both also apply to a superuser, who could still write.
 func TestReadOnlyServer(t *testing.T) {
 	onOwn(t, func(t *testing.T, server *testserver.Server) {
 		db := openDB(t, server.DSN)

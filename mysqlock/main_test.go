@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) // the driver logs each connection that is reset
+	_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) // ignores the driver's log message about each connection that is reset
 	leaks.Main(m)
 }

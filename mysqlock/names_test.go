@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// The names are published so that other programs can use the same locks.
+// LockName returns the same names in every version, because other programs use them with GET_LOCK.
 func TestLockNameVectors(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct{ schema, namespace, name, want string }{
@@ -28,7 +28,8 @@ func TestLockNameVectors(t *testing.T) {
 	}
 }
 
-// Case and trailing spaces are significant on both servers, whatever their own rules are.
+// Two names that differ only in case or in trailing spaces are two locks, on MySQL and on MariaDB,
+// although the two servers compare lock names differently.
 func TestCaseAndTrailingSpace(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
@@ -40,7 +41,8 @@ func TestCaseAndTrailingSpace(t *testing.T) {
 	})
 }
 
-// Two schemas of one server have separate locks. The connection's schema decides, or the schema in the table's name.
+// Two schemas of one server have separate locks. The schema of a lock is the schema in the table's name,
+// if there is one, and else the connection's schema.
 func TestTwoSchemas(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		other := s.schema + "_other"

@@ -10,9 +10,10 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// numbered returns the grant of h with its token. A session that has other locks acquires a lock without a token,
-// because another transaction, such as a backup, may have the row of the token locked and would delay their heartbeats.
-// The token is then taken on another connection of the pool, while the lock is held.
+// numbered returns the grant of h with its token. A session that already holds locks acquires a further lock without
+// a token. Another transaction, such as a backup, may have locked the token's row, and waiting for
+// that row would delay the heartbeats of the session's other locks. So numbered makes the token on another connection
+// of the pool, after the lock was granted.
 func (b *Backend) numbered(ctx context.Context, h *holding, g driver.Grant) (driver.Grant, error) {
 	if b.opts.noToken {
 		return g, nil
@@ -28,8 +29,8 @@ func (b *Backend) numbered(ctx context.Context, h *holding, g driver.Grant) (dri
 		}
 		return driver.Grant{}, driver.NotApplied(err)
 	case err != nil:
-		return driver.Grant{}, err // the lock is held; a request with the same nonce finds it
-	case token == 0: // the connection does not hold the lock
+		return driver.Grant{}, err // the lock stays held; a repeated request with the same nonce finds it
+	case token == 0: // the session no longer holds the lock
 		if _, err := b.locks.Proven(ctx, h); err != nil {
 			return driver.Grant{}, err
 		}
@@ -38,7 +39,8 @@ func (b *Backend) numbered(ctx context.Context, h *holding, g driver.Grant) (dri
 	return b.locks.Numbered(h, driver.Token(token))
 }
 
-// mint takes a token on another connection of the pool, or, if the pool has only one, on the session itself.
+// mint makes a token on another connection of the pool. If the pool has only one connection,
+// mint uses the session's connection.
 func (b *Backend) mint(ctx context.Context, se *session, args []any) (token int64, err error) {
 	const tries = 5
 	for range tries {
@@ -46,7 +48,7 @@ func (b *Backend) mint(ctx context.Context, se *session, args []any) (token int6
 			if err = se.Take(ctx); err != nil {
 				return 0, err
 			}
-			var made int64 // a statement sets this, and may continue after this call has returned
+			var made int64 // the statement may continue after mint has returned, so it must not set token
 			err = se.Run(ctx, nil, func(ctx context.Context) (err error) {
 				made, _, err = se.exec(ctx, "mint", args...)
 				return err

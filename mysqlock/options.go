@@ -18,29 +18,32 @@ type options struct {
 	cluster  bool
 }
 
-// Sessions sets the largest number of connections of the pool that hold locks or wait for them. One connection holds
-// any number of locks. Another is borrowed if all are running a statement, for up to half of n. The other half is for
-// waiters in the server's queue, each of which needs its own connection. With Sessions(1) waiters poll instead. The
-// default is 4, but at most half of what the pool allows, so that the work under a lock finds a connection.
+// Sessions limits the number of connections that the backend borrows from the pool, for holding locks
+// and for waiting. One connection can hold any number of locks. While all its connections are running a statement,
+// the backend borrows another one, up to half of n. The other half is for waiters in the server's queue,
+// each of which needs its own connection. With Sessions(1) waiters poll instead. The default is 4,
+// but at most half of the connections that the pool allows. The other connections are left for the work that runs
+// while a lock is held.
 func Sessions(n int) Option { return func(o *options) { o.sessions = n } }
 
-// Table names the lease table, as sqllock.Table does. The table of tokens has that name with "_counter" added:
-// rowlock_lease_counter by default. Give migrations the same name. A schema in the name, as in "ops.jobs", is the
-// schema of the locks. Without one it is the connection's schema. All programs that share locks must name the same
-// table.
+// Table sets the name of the lease table, as sqllock.Table does. The table of tokens is named after it,
+// with "_counter" added: rowlock_lease_counter by default. Pass the same name to package migrations.
+// A schema in the name, as in "ops.jobs", is the schema of the locks. If the name has no schema,
+// the locks belong to the connection's schema. All programs that share locks must name the same table.
 func Table(name string) Option { return func(o *options) { o.table = name } }
 
-// NoToken makes grants without a token, which need no table and so no migration. Package fence cannot protect anything
-// with such leases, and other processes see only the connection of a holder.
+// NoToken makes the backend grant locks without a token. Then it needs no table and no migration.
+// Package fence cannot protect anything with such leases, and other processes see only a holder's connection,
+// not its name or note.
 func NoToken() Option { return func(o *options) { o.noToken = true } }
 
-// SingleWriter declares that every program that uses these locks connects to the same node of a cluster (Galera, or
-// group replication with several primaries), for instance through a proxy. Without it such a server is refused, because
-// each node has its own locks.
+// SingleWriter declares that every program that uses these locks connects to the same node of a cluster (Galera,
+// or group replication with several primaries), for instance through a proxy. Without this option,
+// the backend refuses to lock on a server in such a cluster, because each node has its own locks.
 func SingleWriter() Option { return func(o *options) { o.cluster = true } }
 
-// check sets the defaults, and returns why the options cannot work. The pool allows most connections, where 0 means no
-// limit.
+// check sets defaults and returns the lease table, or an error if the options are invalid.
+// The parameter most is the number of connections that the pool allows, where 0 means no limit.
 func (o *options) check(most int) (sqltable.Table, error) {
 	table, err := sqltable.Parse(o.table)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Invalid options are refused when the locker is made, with an error that names them.
+// rowlock.New returns an error that names the invalid option of a backend.
 func TestBadOptions(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, "root@tcp(127.0.0.1:1)/app")
@@ -33,7 +33,8 @@ func TestBadOptions(t *testing.T) {
 	assert.Equal(t, 1, New(db).opts.sessions, "half of the pool")
 }
 
-// Options of a request that would have to outlast the session are refused by name.
+// Acquire rejects the options MinHold and HandoverDelay, with an error that names the option.
+// A session lock cannot stay closed after its session has ended.
 func TestOptionsThatASessionCannotKeep(t *testing.T) {
 	t.Parallel()
 	l, err := rowlock.New(New(openDB(t, "root@tcp(127.0.0.1:1)/app")))
@@ -45,9 +46,9 @@ func TestOptionsThatASessionCannotKeep(t *testing.T) {
 	}
 }
 
-// Servers in a cluster, and binary logs that do not carry the tokens, are refused with an error that says what to do,
-// unless an option declares that they are safe. The test supplies the settings, because the test servers are not in a
-// cluster.
+// A backend refuses to lock on a server in a cluster, and on a server whose binary log does not carry the tokens.
+// The error says what to do. An option can declare that the server is safe. The test supplies the settings,
+// because the test servers are not in a cluster.
 func TestClusters(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, "root@tcp(127.0.0.1:1)/app")
@@ -67,7 +68,7 @@ func TestClusters(t *testing.T) {
 	require.NoError(t, New(db, NoToken()).checkCluster(log))
 }
 
-// Sessions without autocommit are refused, because a token would not be kept.
+// A backend refuses to lock on sessions without autocommit, because the token would not be committed.
 func TestAutocommitOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t, func(c *mysqldriver.Config) { c.Params = map[string]string{"autocommit": "0"} }))
@@ -78,7 +79,8 @@ func TestAutocommitOff(t *testing.T) {
 	})
 }
 
-// Each statement begins with its contract, and only the table's name is substituted.
+// Each SQL file begins with a comment that states its parameters, result and promise. In each statement,
+// only the table's name is replaced.
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	t.Parallel()
 	table, err := sqltable.Parse("ops.jobs")

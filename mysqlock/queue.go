@@ -7,12 +7,14 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// serverWait is how long one wait on the server lasts, in seconds. A longer wait would outlast a client that has
-// disconnected. MySQL rounds to seconds, and MariaDB does not support −1 for an unlimited wait.
+// serverWait is how long one wait on the server lasts, in seconds. It must be short, because the server may not
+// notice during a wait that the client has disconnected. MySQL rounds to whole seconds,
+// and MariaDB does not support −1 for an unlimited wait.
 const serverWait = 1
 
-// Await waits in the server's queue. The statement that is granted the lock also takes the token. Await prepares the
-// unlock statement first, so that the release does not delay the next waiter.
+// Await waits in the server's queue for h's lock.
+// The waiting statement also makes the token when the lock is granted. Await prepares the unlock statement first,
+// so that the preparation does not delay the release and the next waiter.
 func (se *session) Await(ctx context.Context, h *holding) (driver.Token, error) {
 	return se.AwaitBy(ctx, h, serverWait*time.Second, se.refusal, func(ctx context.Context, h *holding) (driver.Token, bool, error) {
 		var token driver.Token

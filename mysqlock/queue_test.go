@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// waitFor starts a wait, and returns when the server has it in its queue.
+// waitFor starts an Await of b in a goroutine, and returns when the server has a waiter in its queue.
 func (s *store) waitFor(t *testing.T, ctx context.Context, b *Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
 	t.Helper()
 	got, failed = contest.Queue(ctx, b, r)
@@ -28,8 +28,8 @@ func (s *store) hasWaiter(t *testing.T) func() bool {
 	}
 }
 
-// A waiter waits in the server's queue, for longer than one of its waits. It is granted the lock as soon as that is
-// free, long before any poll. Then its connection is used like the others.
+// A waiter in the server's queue gets the lock as soon as the holder releases it, also after more than one wait
+// of serverWait. Its connection is then used for other locks too.
 func TestQueue(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -56,7 +56,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// A waiter locks no rows: neither the row of its token nor the row that prune writes.
+// A waiter locks no rows, neither in the table of tokens nor in the table that Prune updates.
 func TestAWaiterLocksNoRow(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t))
@@ -76,8 +76,9 @@ func TestAWaiterLocksNoRow(t *testing.T) {
 	})
 }
 
-// A cancelled wait returns a refusal that names the holder, and its connection is closed. The lock is not granted to
-// that connection for longer than the server needs to notice.
+// If a wait is cancelled, it returns a refusal that names the holder, and the backend closes the connection.
+// The server may still grant the lock to that connection, but releases it when it notices that the client has
+// disconnected.
 func TestACancelledWait(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t))
@@ -97,8 +98,8 @@ func TestACancelledWait(t *testing.T) {
 	})
 }
 
-// A waiter for a lock that the same backend holds waits in this process, because the server would grant the lock to the
-// same session.
+// If the same backend holds the lock, a waiter waits in this process and sends no request.
+// The server would grant the lock to the same session a second time.
 func TestWaitingForOneself(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -121,8 +122,8 @@ func TestWaitingForOneself(t *testing.T) {
 	})
 }
 
-// At most half of the connections wait, so that locks can be acquired and renewed meanwhile. A waiter that finds no
-// connection is refused at once and polls.
+// At most half of the backend's connections are used for waiting, so that others can acquire
+// and renew locks meanwhile. A waiter for which no connection is left is refused at once, and polls.
 func TestWaitersAreBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t), Sessions(2))
@@ -142,7 +143,7 @@ func TestWaitersAreBounded(t *testing.T) {
 	})
 }
 
-// A waiter whose server falls silent gives up after one of the server's waits plus a TTL. Its error is not a refusal.
+// If the server stops answering, a waiter gives up after serverWait plus one TTL. Its error is not a refusal.
 func TestAWaitForASilentServer(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)

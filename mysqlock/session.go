@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
-// holding is a grant, or a request for one.
+// holding is a grant of this backend, or a request for one.
 type holding = sessionlock.Holding[driver.Key]
 
 // session is one connection and the locks that it holds.
@@ -18,13 +18,13 @@ type session struct {
 	*sessionlock.Session[driver.Key]
 
 	backend *Backend
-	conn    *conn // nil until a connection is needed
+	conn    *conn // nil until Connect borrows a connection
 	watched bool
 }
 
 var _ sessionlock.Queuer[driver.Key] = (*session)(nil)
 
-// name returns the server's name of h's lock.
+// name returns the name by which the server knows h's lock.
 func (se *session) name(h *holding) string {
 	return LockName(se.conn.schema, h.Key.Namespace, h.Key.Name)
 }
@@ -43,14 +43,14 @@ func (se *session) Destroy() {
 	}
 }
 
-// query runs a statement. After an error that is not the server's answer, the session's state is unknown and it is
-// marked as broken.
+// query runs a statement. If the error is not an answer of the server, nobody knows what the session holds,
+// and query marks the session as broken.
 func (se *session) query(ctx context.Context, verb string, args []any, dest ...any) error {
 	return se.note(ctx, se.conn.query(ctx, se.backend.sql[verb], args, dest...))
 }
 
-// exec runs a statement that makes a token. It returns the token, or 0 if none was made, and whether the row of tokens
-// has changed.
+// exec runs a statement that makes a token. It returns the token, or 0 if none was made,
+// and whether a row of the token table was written.
 func (se *session) exec(ctx context.Context, verb string, args ...any) (token int64, changed bool, err error) {
 	r, err := se.conn.exec(ctx, se.backend.sql[verb], args)
 	if err != nil {
@@ -70,10 +70,11 @@ func (se *session) note(ctx context.Context, err error) error {
 	return err
 }
 
-// proofSize is how many locks one statement checks.
+// proofSize is the largest number of locks that one statement checks.
 const proofSize = 1000
 
-// Prove checks that the session has these locks, and that the server is still the primary.
+// Prove checks that the session holds these locks and that the server is not read-only.
+// Otherwise it marks the session as broken.
 func (se *session) Prove(ctx context.Context, list []*holding) error {
 	asked := make([]string, len(list))
 	for i, h := range list {
@@ -87,7 +88,7 @@ func (se *session) Prove(ctx context.Context, list []*holding) error {
 	return nil
 }
 
-// owns marks the session as broken unless it has all these locks.
+// owns marks the session as broken unless the session holds all these locks and the server is writable.
 func (se *session) owns(ctx context.Context, locks []string) error {
 	text, err := json.Marshal(locks)
 	if err != nil {
@@ -107,14 +108,15 @@ func (se *session) owns(ctx context.Context, locks []string) error {
 	return nil
 }
 
-// Unlock checks the server's answer. If the session did not have the lock, its state is unknown.
+// Unlock releases h's lock. If the server answers that the session did not have the lock, Unlock marks the session
+// as broken and returns driver.ErrNotHeld.
 func (se *session) Unlock(ctx context.Context, h *holding) error {
 	var released sql.NullInt64
 	err := se.query(ctx, "unlock", []any{se.name(h)}, &released)
 	switch {
 	case err != nil && se.Over(err):
 		return driver.ErrNotHeld // the session had ended before the unlock
-	case err != nil: // even the server's error does not say whether the lock was released
+	case err != nil: // also after an error from the server, nobody knows whether the lock was released
 		se.Broken = err
 		return err
 	case released.Int64 != 1:

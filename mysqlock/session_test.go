@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// A thousand names are held on at most four connections, even with many concurrent requests, and renewed with one call.
-// After the last release no connection is borrowed and nothing is locked.
+// A thousand locks that are requested concurrently are held on at most four connections,
+// and are renewed with one call. After the last release, no connection is borrowed and the server holds no lock.
 func TestAThousandNamesOnFourConnections(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		const names, askers = 1000, 20
@@ -58,8 +58,9 @@ func TestAThousandNamesOnFourConnections(t *testing.T) {
 	})
 }
 
-// A release whose context has ended still unlocks, or closes the connection. A connection in the pool never holds a
-// lock, according to a second session, and a later user finds none on it.
+// If the context of a release ends, the backend still unlocks, or closes the connection.
+// So a connection in the pool never holds a lock, which the test checks from a second session and on the connection
+// itself.
 func TestAConnectionNeverComesBackHolding(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -76,7 +77,7 @@ func TestAConnectionNeverComesBackHolding(t *testing.T) {
 			cancel()
 			require.Zero(t, s.holds(t, "a"))
 		}
-		for range 5 { // the backend's own call, whose context ends while the statement runs
+		for range 5 { // calls the backend directly, with a context that ends while the statement runs
 			g := grant(t, b, "b")
 			proxy.Delay(20 * time.Millisecond)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -85,7 +86,7 @@ func TestAConnectionNeverComesBackHolding(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			proxy.Delay(0)
 			becomes(t, "the lock is free", func() bool { return s.holds(t, "b") == 0 })
-			if err := b.Release(limited(t), g); err != nil { // the answer came too late, and the connection was closed
+			if err := b.Release(limited(t), g); err != nil { // the server did not answer the first release in time, so the connection was closed
 				require.ErrorContains(t, err, "the lock ends with the connection")
 			}
 		}
@@ -101,11 +102,11 @@ func TestAConnectionNeverComesBackHolding(t *testing.T) {
 	})
 }
 
-// The statement that also makes the token acquires the lock only once: one release frees it.
+// The statement that acquires the lock and makes the token acquires the lock only once, so one release frees it.
 func TestOneReleaseFrees(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
-		keep := grant(t, b, "keep") // keeps the session open, so that a second hold would be seen
+		keep := grant(t, b, "keep") // keeps the session open; otherwise its end would also release a lock that was acquired twice
 		id := s.holds(t, "keep")
 		for range 3 {
 			g := grant(t, b, "a")
@@ -119,8 +120,8 @@ func TestOneReleaseFrees(t *testing.T) {
 	})
 }
 
-// A request with another nonce for a lock that this backend holds is refused without asking the server, which would
-// grant it to the same session a second time.
+// A request with another nonce for a lock that this backend holds is refused without a request to the server,
+// because the server would grant the lock to the same session a second time.
 func TestReentrancyNeverGrantsTwice(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -139,8 +140,8 @@ func TestReentrancyNeverGrantsTwice(t *testing.T) {
 	})
 }
 
-// Cancelling a call does not affect the other locks on its connection: its statement continues until the server has
-// answered.
+// If a call is cancelled, its statement continues until the server has answered.
+// So the other locks on the same connection are not lost.
 func TestACancelledCallHarmsNoOtherLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -164,8 +165,8 @@ func TestACancelledCallHarmsNoOtherLock(t *testing.T) {
 	})
 }
 
-// A transaction, for example of a backup, may lock a row of the token table. It delays only requests for that token, and
-// no heartbeat. A pool of one connection works too.
+// If another transaction, such as a backup, locks a row of the token table, only requests for that token wait.
+// Heartbeats are not delayed. This also holds for a pool of one connection.
 func TestALockedCounterDelaysNoHeartbeat(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
@@ -195,7 +196,7 @@ func TestALockedCounterDelaysNoHeartbeat(t *testing.T) {
 	})
 }
 
-// With a pool of one connection, several locks with tokens are held on it.
+// A pool of one connection can hold several locks with tokens.
 func TestAPoolOfOneConnection(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db := s.open(t)
@@ -210,8 +211,8 @@ func TestAPoolOfOneConnection(t *testing.T) {
 	})
 }
 
-// A token is made only for a connection that holds the lock at that moment. A late statement for a connection that no
-// longer holds the lock makes none.
+// The statement that makes a token does so only if the connection still holds the lock.
+// If the statement arrives late, after the lock was released, it makes no token.
 func TestATokenIsMadeUnderTheLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
@@ -231,8 +232,8 @@ func TestATokenIsMadeUnderTheLock(t *testing.T) {
 	})
 }
 
-// Without tokens no table is needed, locks exclude those with tokens, and an inspector shows the connection that holds
-// one.
+// A backend with NoToken needs no table. Its locks and locks with tokens exclude each other.
+// Inspect returns the connection that holds such a lock.
 func TestNoToken(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		_, err := s.raw.Exec("DROP TABLE rowlock_lease_counter")

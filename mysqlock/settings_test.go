@@ -11,11 +11,11 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// proven checks that two locks of one connection can be renewed and released.
+// proven acquires two locks on one connection, and checks that they can be renewed and released.
 func proven(t *testing.T, b *Backend) {
 	t.Helper()
 	grants := []driver.Grant{grant(t, b, "a"), grant(t, b, "b")}
-	for range 3 { // the statement is prepared at its second use
+	for range 3 { // more than twice, because a statement is prepared at its second use
 		outcomes, err := b.Renew(limited(t), grants)
 		require.NoError(t, err)
 		require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
@@ -26,7 +26,8 @@ func proven(t *testing.T, b *Backend) {
 	idle(t, b)
 }
 
-// Locks work in a schema of any character set. MariaDB compares the names of locks as bytes.
+// Locks work in a schema of any character set. This needs a test because MariaDB compares lock names as bytes,
+// and the bytes depend on the character set.
 func TestCharacterSetOfTheSchema(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		for _, set := range []string{"utf16", "utf32", "latin1", "binary"} {
@@ -45,8 +46,8 @@ func TestCharacterSetOfTheSchema(t *testing.T) {
 	})
 }
 
-// The settings of the caller's sessions change nothing: with each, a backend lists all locks, renews all its own, and
-// force-releases one of another backend.
+// Session settings of the caller's pool do not affect the backend. With each setting, it lists all locks,
+// renews its own, and force-releases a lock of another backend.
 func TestSessionSettingsChangeNothing(t *testing.T) {
 	settings := map[string]map[string]string{
 		"few rows":         {"sql_select_limit": "1"},

@@ -11,8 +11,9 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
-// Connect borrows a connection from the pool and checks that it can hold locks. If the session has one, Connect checks
-// that it has not ended: a statement that is not sent has no unknown outcome.
+// Connect borrows a connection from the pool and checks that it can hold locks.
+// If the session already has a connection, Connect checks that the connection has not ended.
+// A statement that is never sent cannot have an unknown outcome.
 func (se *session) Connect(ctx context.Context) error {
 	if se.conn != nil {
 		return se.look(ctx)
@@ -33,7 +34,7 @@ func (se *session) Connect(ctx context.Context) error {
 	return nil
 }
 
-// examine checks a connection that holds no locks yet.
+// examine checks that c can hold locks, and sets its id and its schema. The connection holds no locks yet.
 func (b *Backend) examine(ctx context.Context, c *conn) error {
 	var version, server string
 	var folds, readOnly, autocommit bool

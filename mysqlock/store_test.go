@@ -15,10 +15,10 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// ttl is the TTL of leases that must not expire, and not be renewed, while a test runs.
+// ttl is so long that a lease neither expires nor is renewed while a test runs.
 const ttl = time.Minute
 
-// onBoth runs a test on a new database of both servers, in parallel.
+// onBoth runs test on a new database of MySQL and on one of MariaDB, in parallel.
 func onBoth(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	t.Parallel()
@@ -31,7 +31,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s *store)) {
 	}
 }
 
-// open makes a separate pool, with changes of its configuration.
+// open makes a new connection pool, after each function of change has modified its configuration.
 func (s *store) open(tb testing.TB, change ...func(*mysqldriver.Config)) *sql.DB {
 	tb.Helper()
 	config, err := mysqldriver.ParseDSN(s.dsn)
@@ -85,7 +85,7 @@ func grant(tb testing.TB, b *Backend, name string) driver.Grant {
 	tb.Helper()
 	g, err := b.Acquire(limited(tb), request(name))
 	require.NoError(tb, err)
-	tb.Cleanup(func() { // most have been released by then, and some cannot be reached
+	tb.Cleanup(func() { // ignores the error: most grants have been released by then, and some servers cannot be reached
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		_ = b.Release(ctx, g)
@@ -108,7 +108,8 @@ func becomes(tb testing.TB, what string, done func() bool) {
 	}
 }
 
-// holds returns the connection that holds name according to a second session, or 0.
+// holds returns the id of the connection that holds the lock called name, or 0.
+// It asks the server on a separate session.
 func (s *store) holds(tb testing.TB, name string) int64 {
 	tb.Helper()
 	id, err := s.holder(driver.Key{Name: name})
@@ -116,7 +117,7 @@ func (s *store) holds(tb testing.TB, name string) int64 {
 	return id
 }
 
-// idle checks that all connections are back in the pool, and that the server has no others.
+// idle checks that all connections are back in the pool, and that the backend holds, requests and waits for no lock.
 func idle(tb testing.TB, b *Backend) {
 	tb.Helper()
 	becomes(tb, "all connections are back in the pool", func() bool { return b.db.Stats().InUse == 0 })

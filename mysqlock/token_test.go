@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Tokens rise even if the server's clock was set back since the last grant, for the first lock of a connection and for
-// a further one.
+// If the server's clock was set back since the last grant, the next token is still larger.
+// This holds for the first lock of a connection and for further ones.
 func TestTokensRiseWhenTheClockIsSetBack(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -30,8 +30,8 @@ func TestTokensRiseWhenTheClockIsSetBack(t *testing.T) {
 	})
 }
 
-// A statement that locks and then fails is undone, whichever statement makes the token, and the other locks of the
-// connection stay.
+// If a statement fails after the lock was acquired, the backend releases the lock. This holds for both statements
+// that make tokens. The other locks of the connection stay.
 func TestAFailedStatementLeavesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -57,7 +57,8 @@ func TestAFailedStatementLeavesNothing(t *testing.T) {
 	})
 }
 
-// A repeated acquire checks that the session still has the lock before it returns the first grant.
+// If an acquire is repeated with the same nonce, the backend returns the first grant only after the server has
+// confirmed that the session still holds the lock.
 func TestARepeatedAcquireIsProven(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t))

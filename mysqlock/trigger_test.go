@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A user's trigger on the table of tokens that overwrites LAST_INSERT_ID causes an error that says so, and nothing
-// stays locked.
+// If a trigger on the table of tokens overwrites LAST_INSERT_ID, Acquire returns an error that says so,
+// and no lock stays held.
 func TestATriggerOnTheTokens(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		for _, statement := range []string{

@@ -8,11 +8,11 @@ import (
 	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
-// watchEvery is the interval of checks of a session's connection between statements.
+// watchEvery is the interval at which a session checks between statements whether its connection has ended.
 const watchEvery = 100 * time.Millisecond
 
-// Watch checks the connection until the session ends. It notices an end that the server has sent long before the next
-// heartbeat.
+// Watch starts a goroutine that checks the connection until the session ends. It notices long before the next
+// heartbeat if the server has closed the connection.
 func (se *session) Watch() {
 	if se.watched {
 		return
@@ -28,7 +28,7 @@ func (se *session) Watch() {
 				return
 			}
 			if !se.TryTake() {
-				continue // the session is in use, and the goroutine that has the turn notices its end
+				continue // another goroutine uses the session, and notices itself if the connection has ended
 			}
 			_ = se.look(se.Context())
 			se.Leave()
@@ -36,7 +36,7 @@ func (se *session) Watch() {
 	}()
 }
 
-// look checks whether the connection has ended.
+// look marks the session as broken if the connection has ended.
 func (se *session) look(ctx context.Context) error {
 	if err := se.conn.alive(ctx); err != nil {
 		se.Broken = errClosed
@@ -45,11 +45,12 @@ func (se *session) look(ctx context.Context) error {
 	return nil
 }
 
-// Watches reports that the end of the connection is noticed between turns.
+// Watches returns true: Watch checks the connection between statements.
 func (se *session) Watches() bool { return true }
 
-// Unwatch does nothing, because the watching goroutine takes the turn for each check.
+// Unwatch does nothing. The goroutine of Watch takes the session's turn for each check,
+// so it never uses the connection at the same time as another goroutine.
 func (se *session) Unwatch() {}
 
-// Ended returns false, because only a check finds out.
+// Ended returns false, because the state of the connection is known only after a check.
 func (se *session) Ended() bool { return false }

@@ -7,13 +7,15 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire makes one request to the server. It refuses a lock that this store already holds without a request.
+// Acquire sends one request to the server. If this store already holds the lock, Acquire returns a refusal
+// and sends no request.
 func (s *Store[K]) Acquire(ctx context.Context, id K, shared bool, r driver.Request) (driver.Grant, error) {
 	return s.acquire(ctx, id, shared, r, s.ask, s.refused)
 }
 
-// acquire gets a lock by calling ask. If a holding of this store conflicts, refused either returns the refusal, or
-// returns nil once that holding has ended.
+// acquire reserves the lock in the bookkeeping, and calls ask to get the lock from the server.
+// If a holding of this store conflicts, acquire calls refused with that holding. It returns the error of refused.
+// If refused returns nil, the holding has ended, and acquire starts over.
 func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Request,
 	ask func(context.Context, *Holding[K]) (driver.Grant, error), refused func(context.Context, *Holding[K]) error,
 ) (driver.Grant, error) {
@@ -40,14 +42,15 @@ func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Requ
 		switch {
 		case err == nil:
 			return g, nil
-		case !errors.Is(err, ErrGone): // otherwise the session ended before the statement was sent: retry
+		case !errors.Is(err, ErrGone): // ErrGone: the session ended before the statement was sent, so retry
 			return driver.Grant{}, err
 		}
 	}
 }
 
-// refused returns the refusal because of h. It returns nil if h has ended. A connection that is not watched between
-// statements may have ended unnoticed, so refused then checks with the server.
+// refused returns the error for a request that conflicts with h, or nil if h has ended.
+// If h's connection is not watched between statements, it may have ended unnoticed.
+// In that case refused first asks the server whether the session still holds the lock.
 func (s *Store[K]) refused(ctx context.Context, h *Holding[K]) error {
 	s.mu.Lock()
 	refusal, noticed := h.refusal(), !h.granted || h.session.watches
@@ -60,7 +63,7 @@ func (s *Store[K]) refused(ctx context.Context, h *Holding[K]) error {
 	return refusal
 }
 
-// ask makes one attempt on any session.
+// ask makes one attempt to acquire h's lock, on any session.
 func (s *Store[K]) ask(ctx context.Context, h *Holding[K]) (driver.Grant, error) {
 	se, err := s.anyTurn(ctx)
 	if err != nil {
@@ -78,8 +81,9 @@ func (s *Store[K]) ask(ctx context.Context, h *Holding[K]) (driver.Grant, error)
 	return g, nil
 }
 
-// lock makes one attempt on the connection. It may continue after its caller has given up. A grant then stays in the
-// bookkeeping, where a request with the same nonce finds it.
+// lock makes one attempt to acquire h's lock on the session's connection. It may continue after the caller of Acquire
+// has given up. If the lock is then granted, the grant stays in the bookkeeping, where a repeated request
+// with the same nonce finds it.
 func (se *Session[K]) lock(ctx context.Context, h *Holding[K]) (driver.Grant, error) {
 	if err := se.settle(h); err != nil {
 		return driver.Grant{}, err
@@ -92,13 +96,14 @@ func (se *Session[K]) lock(ctx context.Context, h *Holding[K]) (driver.Grant, er
 		return h.grantedWith(token), nil
 	case se.Broken == nil:
 		se.store.forget(h)
-	case se.link.Over(err): // the session's end has already dropped its holdings
+	case se.link.Over(err): // Finish has already dropped the session's holdings
 		err = driver.NotApplied(ErrGone)
 	}
 	return driver.Grant{}, err
 }
 
-// again answers a repeated request. The server must confirm a grant before it is trusted again.
+// again answers a repeated request, which has the nonce of h. If h was granted, again asks the server whether
+// the session still holds the lock.
 func (s *Store[K]) again(ctx context.Context, h *Holding[K], r driver.Request) (driver.Grant, error) {
 	select {
 	case <-h.asking:
@@ -110,7 +115,7 @@ func (s *Store[K]) again(ctx context.Context, h *Holding[K], r driver.Request) (
 	g, granted := h.grant, h.granted
 	s.mu.Unlock()
 	if !granted {
-		return driver.Grant{}, ErrGone // the holding was dropped: acquire retries with a new one
+		return driver.Grant{}, ErrGone // h was dropped: acquire retries with a new holding
 	}
 	switch proven, err := s.Proven(ctx, h); {
 	case err != nil:

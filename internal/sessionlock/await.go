@@ -7,15 +7,16 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// AwaitBy implements [Queuer].Await for a server that lets a session wait for a limited time: it repeats that wait.
-// The function wait waits once, for at most the duration each. It returns the token and whether the lock was granted.
+// AwaitBy implements [Queuer].Await for a server on which a session can wait only for a limited time.
+// It repeats that wait until the lock is granted or ctx ends. The function wait waits once on the server,
+// for at most the duration each. It returns the token and whether the lock was granted.
 //
-// After each wait, refusal reports the current holder, or why the session is broken. AwaitBy does not call
-// refusal before the first wait, because the caller has just been refused. With frequent hand-overs, that call would
-// add a statement to each.
+// AwaitBy calls refusal after each wait that timed out. The function refusal returns an error with the current
+// holder, or the reason why the session is broken. AwaitBy does not call refusal before the first wait,
+// because the caller has just received a refusal, and the call would add a statement to every hand-over.
 //
-// AwaitBy gives up on a server that does not answer for a TTL longer than each. A session in doubt is closed: the
-// waiting session holds nothing else.
+// AwaitBy gives up if the server does not answer within the duration each plus one TTL.
+// If it is uncertain what the session holds, the session is closed, because it holds no other locks.
 func (se *Session[K]) AwaitBy(ctx context.Context, h *Holding[K], each time.Duration,
 	refusal func(context.Context, *Holding[K]) error, wait func(context.Context, *Holding[K]) (driver.Token, bool, error),
 ) (driver.Token, error) {

@@ -6,35 +6,36 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A server grants a lock again to the session that already holds it. So the store asks the server only for locks
-// that this process does not hold. This bookkeeping answers all other requests.
+// A server grants a lock a second time to a session that already holds it. So the store records
+// which locks this process holds, and sends the server no request that conflicts with them.
+// This file has that record, the bookkeeping.
 
-// Holding is a grant, or a request for one. Its exported fields do not change.
+// Holding is an entry of the bookkeeping: a grant, or a request that is running. Its exported fields do not change.
 type Holding[K comparable] struct {
 	ID           K
 	Key          driver.Key
 	Shared       bool
 	Holder, Note string
-	TTL          time.Duration // TTL of the first request
+	TTL          time.Duration // the TTL of the first request with this nonce
 
 	// Guarded by the store's mutex.
 	grant     driver.Grant
 	since     time.Time
 	asking    chan struct{} // closed once the server has answered; the field granted is valid only after that
 	granted   bool          // the lock is held; its token may not be known yet
-	gone      chan struct{} // closed when h is neither held nor requested any longer
-	unwanted  bool          // the release was requested, so the holder no longer relies on the lock
+	gone      chan struct{} // closed when the lock is released, lost or refused
+	unwanted  bool          // the holder has called Release, so it no longer relies on the lock
 	releasing bool
 	session   *Session[K] // the session that holds the lock or requests it
 }
 
-// is reports whether h is the holding of g. A zero token of g matches any token.
+// is reports whether g is the grant of h. If g's token is zero, its token is not compared.
 func (h *Holding[K]) is(g driver.Grant) bool {
 	return h.Key == g.Key && h.grant.Nonce == g.Nonce && (g.Token == 0 || h.grant.Token == g.Token)
 }
 
-// barring returns a holding that conflicts with the request h, or nil. Two names that map to the same lock conflict, as
-// they do between processes. The caller holds mu.
+// barring returns another holding that conflicts with the request h, or nil. Two names that map to the same lock
+// of the server also conflict, as they do between processes. The caller holds mu.
 func (s *Store[K]) barring(h *Holding[K]) *Holding[K] {
 	for _, other := range s.locks[h.ID] {
 		shares := h.Shared && other.Shared && h.Key == other.Key
@@ -45,7 +46,7 @@ func (s *Store[K]) barring(h *Holding[K]) *Holding[K] {
 	return nil
 }
 
-// refusal is the error that h causes for other requests in this process. The caller holds mu.
+// refusal returns the error for another request of this process that conflicts with h. The caller holds mu.
 func (h *Holding[K]) refusal() *driver.Held {
 	if !h.granted {
 		return &driver.Held{Reason: driver.Contended, Holder: h.Holder}
@@ -61,8 +62,8 @@ func (s *Store[K]) find(id K, g driver.Grant) *Holding[K] {
 	return nil
 }
 
-// reserve returns the holding with r's nonce. If there is no such holding, reserve makes one, unless
-// another holding conflicts.
+// reserve returns the holding with r's nonce. If there is none, reserve adds one.
+// If another holding conflicts with r, reserve adds nothing and returns that holding as inTheWay.
 func (s *Store[K]) reserve(id K, shared bool, r driver.Request) (h *Holding[K], isNew bool, inTheWay *Holding[K]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +88,8 @@ func (s *Store[K]) reserve(id K, shared bool, r driver.Request) (h *Holding[K], 
 	return h, true, nil
 }
 
-// settle assigns h to the session, unless another request of this process was granted the lock meanwhile.
+// settle assigns h to the session. If another request of this process got the lock since h was reserved,
+// settle drops h and returns a refusal.
 func (se *Session[K]) settle(h *Holding[K]) (refusal error) {
 	s := se.store
 	s.mu.Lock()
@@ -101,8 +103,8 @@ func (se *Session[K]) settle(h *Holding[K]) (refusal error) {
 	return nil
 }
 
-// grantedWith records that the session holds h's lock, with its token or 0 if that is not known yet. The caller holds
-// mu.
+// grantedWith records that the session holds h's lock, with the token, or with 0 if the token is not known yet.
+// The caller holds mu.
 func (h *Holding[K]) grantedWith(token driver.Token) driver.Grant {
 	h.grant.Token = token
 	h.granted, h.since = true, time.Now()
@@ -110,20 +112,21 @@ func (h *Holding[K]) grantedWith(token driver.Token) driver.Grant {
 	return h.grant
 }
 
-// Numbered records the token of h, unless h has one. It returns ErrGone if h is no longer held.
+// Numbered records the token of h, unless h already has a token, and returns the grant.
+// It returns ErrGone if h is no longer held.
 func (s *Store[K]) Numbered(h *Holding[K], token driver.Token) (driver.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !h.granted {
 		return driver.Grant{}, ErrGone
 	}
-	if h.grant.Token == 0 { // the same request may have been sent twice
+	if h.grant.Token == 0 { // a repeated request may already have set the token
 		h.grant.Token = token
 	}
 	return h.grant, nil
 }
 
-// drop removes h from the bookkeeping. The caller holds mu.
+// drop removes h from the bookkeeping, and wakes the requests that wait for h. The caller holds mu.
 func (s *Store[K]) drop(h *Holding[K]) {
 	if s.locks[h.ID][h.grant.Nonce] != h {
 		return
@@ -142,7 +145,7 @@ func (s *Store[K]) drop(h *Holding[K]) {
 	close(h.gone)
 }
 
-// forget calls drop, and locks mu itself.
+// forget locks mu and calls drop.
 func (s *Store[K]) forget(h *Holding[K]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// status is h as an operator sees it. The caller holds mu.
+// status returns h in the form that inspectors return. The caller holds mu.
 func (h *Holding[K]) status() driver.Status {
 	return driver.Status{
 		Key: h.Key, State: driver.StateHeld, Token: h.grant.Token, Holder: h.Holder, Note: h.Note, Age: time.Since(h.since),
@@ -48,7 +48,7 @@ func (s *Store[K]) AllHeld() []driver.Status {
 	return list
 }
 
-// SortByKey sorts states by namespace and name, as inspectors list them.
+// SortByKey sorts states by namespace and name, the order of [driver.Operator].List.
 func SortByKey(list []driver.Status) {
 	slices.SortFunc(list, func(a, b driver.Status) int {
 		return cmp.Or(cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))

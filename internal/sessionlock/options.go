@@ -7,11 +7,11 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// usualSessions is the default limit of connections of a backend.
+// usualSessions is the default for the largest number of connections of a backend.
 const usualSessions = 4
 
-// Limit returns how many connections a backend may use if its option says n, where 0 is the default. The pool allows
-// most connections, where 0 means no limit.
+// Limit returns how many connections a backend may use. The parameter n is the value of the option Sessions,
+// or 0 if it is not set. The parameter most is the number of connections that the pool allows, or 0 for no limit.
 func Limit(n, most int) (int, error) {
 	switch {
 	case n < 0:
@@ -27,7 +27,8 @@ func Limit(n, most int) (int, error) {
 	}
 }
 
-// Ready returns why no call can be made: made, the error with which the backend was built, or the error of ctx.
+// Ready returns an error if a backend cannot send requests: the error made, if the backend was built with invalid
+// options, or the error of ctx.
 func Ready(ctx context.Context, made error) error {
 	if made != nil {
 		return driver.Permanent(made)
@@ -38,7 +39,8 @@ func Ready(ctx context.Context, made error) error {
 	return nil
 }
 
-// Keepable refuses a request with an option that would have to outlast the session.
+// Keepable returns an error if r has the option MinHold or HandoverDelay. Both would have to close the lock
+// after its session has ended.
 func Keepable(r driver.Request) error {
 	option := ""
 	switch {

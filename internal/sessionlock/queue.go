@@ -11,15 +11,16 @@ import (
 // Queuer is a [Link] to a server that keeps waiters in a queue.
 type Queuer[K comparable] interface {
 	Link[K]
-	// Await waits until the session holds h's lock, and returns its token as Lock does. It gives up when ctx ends.
-	// After an error the session does not hold the lock, or is broken.
+	// Await waits until the session holds h's lock, and returns its token as Lock does. Await returns an error
+	// when ctx ends. After any error, the session either does not hold the lock or is marked as broken.
 	Await(ctx context.Context, h *Holding[K]) (driver.Token, error)
 }
 
-// Await first makes one request, unless r.Waiting is set. If that is refused, it waits until no holding of this store
-// conflicts, and then in the server's queue, on a connection that holds nothing else. If no more such connections are
-// allowed, it makes a second request instead. The links must be Queuers. Await returns the context that bounded it
-// last: ctx, or what wait returned.
+// Await first makes one attempt, unless r.Waiting is set. If the attempt is refused, Await calls wait,
+// and the context that wait returns replaces ctx. Await then waits until no holding of this store conflicts.
+// Last, it waits in the server's queue, on a connection that holds no locks. If no connection is left for waiting,
+// Await makes a second attempt instead. The links of s must be Queuers. Await returns the context
+// that limited its last step: ctx, or the context from wait.
 func (s *Store[K]) Await(ctx context.Context, id K, shared bool, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, context.Context, error) {
 	var held *driver.Held
 	if !r.Waiting {
@@ -46,16 +47,16 @@ func (s *Store[K]) askOrWait(ctx context.Context, h *Holding[K]) (driver.Grant, 
 	if se := s.waiter(); se != nil {
 		return s.queue(ctx, se, h)
 	}
-	once, cancel := context.WithTimeout(ctx, silence(h.TTL)) // the session that is used also holds locks of other callers
+	once, cancel := context.WithTimeout(ctx, silence(h.TTL)) // a short limit, because the session also holds locks of other callers
 	defer cancel()
 	return s.ask(once, h)
 }
 
-// silence is how long a waiter trusts a server that does not answer, even if its ctx allows more.
+// silence returns how long a waiter waits for an answer of the server, even if its context allows more.
 func silence(ttl time.Duration) time.Duration { return max(ttl, time.Second) }
 
-// waiter returns a new session for one waiter, or nil if no more are allowed. It joins the other sessions only when it
-// has been granted a lock, so that no other request uses it before.
+// waiter returns a new session for one waiter, or nil if the limit is reached. The session is not in the list
+// of sessions, so no other request uses it while it waits.
 func (s *Store[K]) waiter() *Session[K] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +67,8 @@ func (s *Store[K]) waiter() *Session[K] {
 	return s.newSession()
 }
 
-// queue waits on se. Then it returns se's connection, or adds se to the other sessions if it was granted the lock.
+// queue waits on se for h's lock. If the lock is granted, queue adds se to the list of sessions. Otherwise it returns
+// or closes se's connection.
 func (s *Store[K]) queue(ctx context.Context, se *Session[K], h *Holding[K]) (g driver.Grant, err error) {
 	once, cancel := context.WithTimeout(ctx, silence(h.TTL))
 	if err = se.link.Connect(once); err == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Release ends g. An unlock that is running when ctx ends continues for a moment. If the server does not answer it, the
-// connection is closed, which ends the lock.
+// Release releases the lock of g. If ctx ends while the unlock statement runs, the statement may continue for a short
+// time. If the server does not answer it in that time, the connection is closed, which releases the lock.
 func (s *Store[K]) Release(ctx context.Context, id K, shared bool, g driver.Grant) error {
 	if err := s.answered(ctx, id, g.Nonce); err != nil {
 		return err
@@ -31,12 +31,13 @@ func (s *Store[K]) Release(ctx context.Context, id K, shared bool, g driver.Gran
 		defer s.mu.Unlock()
 		return s.released.of(g)
 	}
-	return err // the outcome is unknown if this is ctx's error: an unlock may be running
+	return err // if err is ctx's error, the outcome is unknown, because an unlock may still be running
 }
 
-// During calls work while this store holds the lock of id with this token. The session's connection is reserved
-// meanwhile, so the lock is neither released nor granted again. During returns [driver.ErrNotHeld] if the lock is not
-// held. work gets the session's link, and must not use its connection.
+// During calls work while this store holds the lock of id with this token. No other goroutine can use the session's
+// connection while work runs, so the lock is neither released nor granted again. During returns [driver.ErrNotHeld]
+// if this store does not hold the lock with this token. work gets the session's link, and must not use its
+// connection.
 func (s *Store[K]) During(ctx context.Context, id K, key driver.Key, token driver.Token, work func(context.Context, Link[K]) error) error {
 	s.mu.Lock()
 	var held *Holding[K]
@@ -65,7 +66,7 @@ func (s *Store[K]) During(ctx context.Context, id K, key driver.Key, token drive
 	return err
 }
 
-// answered waits until the server has answered the request with this nonce, if one is running.
+// answered waits until the server has answered the acquire request with this nonce, if such a request is running.
 func (s *Store[K]) answered(ctx context.Context, id K, nonce driver.Nonce) error {
 	s.mu.Lock()
 	h := s.locks[id][nonce]

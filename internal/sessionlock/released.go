@@ -5,8 +5,8 @@ import "github.com/rowlock/rowlock/driver"
 // Remembered is how many releases a store remembers.
 const Remembered = 256
 
-// memory holds the most recent releases, so that a repeated release is not an error. Its size is fixed, because repeats
-// follow within moments.
+// memory holds the most recent releases, so that a repeated release is not an error. A fixed size is enough,
+// because callers repeat a release within moments.
 type memory struct {
 	list [Remembered]ending
 	next int

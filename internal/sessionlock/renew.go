@@ -8,7 +8,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Renew checks that the sessions hold these grants, with one statement on each session, all in parallel.
+// Renew asks the server whether the sessions still hold the locks of these grants.
+// It calls Prove once on each session, on all sessions in parallel.
 func (s *Store[K]) Renew(ctx context.Context, idOf func(driver.Key) K, shared bool, grants []driver.Grant) ([]driver.Outcome, error) {
 	outcomes := make([]driver.Outcome, len(grants))
 	found := make([]*Holding[K], len(grants))
@@ -59,8 +60,9 @@ func (s *Store[K]) Proven(ctx context.Context, h *Holding[K]) (bool, error) {
 	return err == nil && outcomes[0] == driver.Renewed, err
 }
 
-// prove asks the server which of these holdings the session has. It skips those that were released while it waited for
-// the connection. If one is missing, the session's state is unknown, and all are lost.
+// prove asks the server which of these holdings the session has. It reports holdings as lost that were released
+// while it waited for the connection. If the server reports that a lock is missing, the session is closed,
+// and all its locks are lost.
 func (se *Session[K]) prove(ctx context.Context, list []*Holding[K]) ([]driver.Outcome, error) {
 	lost := slices.Repeat([]driver.Outcome{driver.Lost}, len(list))
 	if err := se.Take(ctx); err != nil {
@@ -84,12 +86,12 @@ func (se *Session[K]) prove(ctx context.Context, list []*Holding[K]) ([]driver.O
 		return nil
 	})
 	if err != nil && se.ctx.Err() != nil {
-		return lost, nil // the session has ended, and all its locks with it
+		return lost, nil // the session has ended, and its locks with it
 	}
 	return outcomes, err
 }
 
-// granted returns those of list that are still granted in the bookkeeping.
+// granted returns the holdings of list that are still granted according to the bookkeeping.
 func (se *Session[K]) granted(list []*Holding[K]) []*Holding[K] {
 	se.store.mu.Lock()
 	defer se.store.mu.Unlock()

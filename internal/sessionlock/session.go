@@ -8,11 +8,11 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Session is one connection and the locks that it holds. It is used by one goroutine at a time: the one that has its
-// turn.
+// Session is one connection and the locks that it holds. One goroutine at a time may use the connection.
+// That goroutine has the session's turn, which works like a mutex.
 type Session[K comparable] struct {
-	// Broken is why the state of the session is unknown. Such a session ends with the current turn. Only the goroutine
-	// that has the turn may use this field.
+	// Broken is nil, or the reason why it is unknown which locks the connection holds. A broken session ends
+	// when the current goroutine gives up the turn. Only the goroutine that has the turn may use this field.
 	Broken error
 
 	store *Store[K]
@@ -23,12 +23,12 @@ type Session[K comparable] struct {
 
 	// Guarded by the store's mutex.
 	holdings map[*Holding[K]]struct{}
-	waiting  int // goroutines that wait for the turn
+	waiting  int // how many goroutines wait for the turn
 	over     bool
-	watches  bool // the end of the connection is noticed between turns
+	watches  bool // the link notices between turns if the connection ends
 }
 
-// newSession makes a session. The caller has its turn.
+// newSession makes a session. The caller gets the session's turn.
 func (s *Store[K]) newSession() *Session[K] {
 	ctx, end := context.WithCancelCause(context.Background())
 	se := &Session[K]{store: s, turn: make(chan struct{}, 1), ctx: ctx, end: end, holdings: map[*Holding[K]]struct{}{}}
@@ -37,10 +37,10 @@ func (s *Store[K]) newSession() *Session[K] {
 	return se
 }
 
-// Context returns a context that ends with the session.
+// Context returns a context that ends when the session ends.
 func (se *Session[K]) Context() context.Context { return se.ctx }
 
-// Has reports whether such is true for any holding of the session, granted or requested.
+// Has reports whether such returns true for any holding of the session, whether it is granted or only requested.
 func (se *Session[K]) Has(such func(*Holding[K]) bool) bool {
 	se.store.mu.Lock()
 	defer se.store.mu.Unlock()
@@ -52,12 +52,14 @@ func (se *Session[K]) Has(such func(*Holding[K]) bool) bool {
 	return false
 }
 
-// answerLimit is how long the answer to a statement may take whose caller has given up.
+// answerLimit is how long a statement may continue after its caller has given up, if the session holds no other
+// locks.
 const answerLimit = 250 * time.Millisecond
 
-// patience is how long a statement may continue when its caller has given up. A healthy server answers soon, and the
-// answer keeps the bookkeeping exact. If the session has other locks than about, patience is the longest of their TTLs,
-// at most a minute. Locks whose release was requested do not count.
+// patience returns how long a statement may continue after its caller has given up. A healthy server answers soon,
+// and the answer tells which locks the session holds. Without an answer the session must be closed,
+// with all its locks. So if the session holds other locks than about, patience returns the longest of their TTLs,
+// at least answerLimit and at most a minute. Locks whose holder has called Release do not count.
 func (se *Session[K]) patience(about *Holding[K]) time.Duration {
 	d := answerLimit
 	se.store.mu.Lock()
@@ -70,7 +72,7 @@ func (se *Session[K]) patience(about *Holding[K]) time.Duration {
 	return d
 }
 
-// waitForAnswer returns when work has ended, or when patience is over.
+// waitForAnswer returns when the context work has ended, or after the time of patience.
 func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 	looks := time.NewTicker(answerLimit)
 	defer looks.Stop()
@@ -83,9 +85,10 @@ func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 	}
 }
 
-// Run calls work, which uses the connection, and then gives up the turn. The caller has the turn. Drivers close a
-// connection whose context ends, so work gets a context that outlives ctx by patience. Run itself returns when ctx
-// ends. work must record in the bookkeeping what it did. about is the holding that work is for, or nil.
+// Run calls work, which uses the connection, and then gives up the turn. The caller has the turn.
+// Run returns when ctx ends, but work may continue. Drivers close a connection when the context of a statement ends.
+// So work gets a context that ends later than ctx, by the time of patience. Because the caller may have gone,
+// work itself must record its result in the bookkeeping. The parameter about is the holding that work is for, or nil.
 func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -132,8 +135,9 @@ func (s *Store[K]) remove(se *Session[K]) {
 	}
 }
 
-// Finish ends the session and all its holdings. The caller has the connection to itself, and the turn is never given
-// up. Holders are notified before the connection is closed, so before the server can grant their locks again.
+// Finish ends the session, drops all its holdings and closes the connection. No other goroutine may use
+// the connection. The turn stays taken. The session's context ends before the connection is closed,
+// so holders learn of the loss before the server can grant their locks again.
 func (se *Session[K]) Finish(cause error) {
 	s := se.store
 	s.mu.Lock()

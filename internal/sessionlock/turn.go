@@ -2,8 +2,8 @@ package sessionlock
 
 import "context"
 
-// anyTurn takes the turn of an idle session. If there is none it makes a new session, or, at the limit, waits for the
-// session with the fewest waiters.
+// anyTurn returns a session of which the caller then has the turn. It prefers an idle session. If there is none,
+// it makes a new session, or, if the limit is reached, waits for the session with the fewest waiting goroutines.
 func (s *Store[K]) anyTurn(ctx context.Context) (*Session[K], error) {
 	for {
 		s.mu.Lock()
@@ -33,7 +33,7 @@ func (s *Store[K]) anyTurn(ctx context.Context) (*Session[K], error) {
 	}
 }
 
-// Take takes the turn of this session. It returns ErrGone if the session has ended.
+// Take waits for the turn of this session and takes it. It returns ErrGone if the session has ended.
 func (se *Session[K]) Take(ctx context.Context) error {
 	se.store.mu.Lock()
 	if se.over {
@@ -45,7 +45,7 @@ func (se *Session[K]) Take(ctx context.Context) error {
 	return se.wait(ctx)
 }
 
-// TryTake takes the turn if it is free.
+// TryTake takes the turn if it is free, and reports whether it did.
 func (se *Session[K]) TryTake() bool {
 	select {
 	case se.turn <- struct{}{}:
@@ -68,28 +68,29 @@ func (se *Session[K]) wait(ctx context.Context) error {
 	se.store.mu.Lock()
 	se.waiting--
 	se.store.mu.Unlock()
-	if err != nil && se.TryTake() { // perhaps the session was kept only because this goroutine waited
+	if err != nil && se.TryTake() { // if the session was kept only because this goroutine waited, Leave returns the connection
 		se.link.Unwatch()
 		se.Leave()
 	}
 	return err
 }
 
-// Leave gives up the turn. It also returns the connection if the session has no holdings and no goroutine waits for the
-// turn.
+// Leave gives up the turn. If the session is broken or its connection has ended, Leave ends the session.
+// If the session has no holdings and no goroutine waits for the turn, Leave returns the connection to the pool.
 func (se *Session[K]) Leave() {
 	if se.Broken != nil || se.link.Ended() {
 		se.Finish(se.Broken)
 		return
 	}
-	if se.idleOrNext() { // the turn stays taken, so no goroutine finds this session any longer
+	if se.idleOrNext() { // the turn stays taken, so that no other goroutine uses this session again
 		se.end(ErrGone)
 		se.link.GiveBack()
 	}
 }
 
-// idleOrNext removes a session that is not needed, or gives up the turn. Both are one step under the mutex: of two
-// goroutines that leave at once, the second sees that it is the last.
+// idleOrNext removes a session that is no longer needed and returns true, or gives up the turn.
+// The mutex makes the check and the step atomic: if two goroutines leave at the same time, the second one sees
+// that no other needs the session.
 func (se *Session[K]) idleOrNext() (idle bool) {
 	s := se.store
 	s.mu.Lock()

@@ -7,15 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nowhere is the link of a session that never talks to a server. The test only uses its turns.
+// nowhere is the link of a session that has no connection. The test only takes and gives up the session's turn.
 type nowhere struct{ Link[int] }
 
 func (nowhere) Ended() bool { return false }
 func (nowhere) Unwatch()    {}
 func (nowhere) GiveBack()   {}
 
-// A session without locks returns its connection, also in a race: the holder of the turn leaves while another goroutine
-// gives up waiting for the turn.
+// A session without locks returns its connection, even if one goroutine gives up the turn while another goroutine
+// stops waiting for it.
 func TestAnUnusedSessionReturnsItsConnection(t *testing.T) {
 	t.Parallel()
 	over, cancel := context.WithCancel(t.Context())

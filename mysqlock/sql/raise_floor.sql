@@ -1,4 +1,4 @@
--- Parameters: how long ago the last grant must be, in microseconds.
+-- Parameters: the minimum age of the last grant, in microseconds.
 -- Result: none.
 -- Promise: later tokens are larger than all those that prune.sql deletes.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_meta AS m
