@@ -13,19 +13,19 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// bench runs the measurements.
+// bench runs the measurements, and has the settings and servers that they share.
 type bench struct {
 	plan  plan
 	world *world
 	began time.Time
-	few   chan struct{} // limits how many processes are killed at the same time
+	few   chan struct{} // limits how many death measurements run at the same time
 }
 
 func (b *bench) log(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%6.1f s  "+format+"\n", append([]any{time.Since(b.began).Seconds()}, args...)...)
 }
 
-// counted returns the addresses of a store whose server counts the requests.
+// counted returns the addresses of servers of s that count requests.
 func (b *bench) counted(ctx context.Context, s store) ([]string, error) {
 	if s.serveCounted != nil {
 		s.serve = s.serveCounted
@@ -33,7 +33,7 @@ func (b *bench) counted(ctx context.Context, s store) ([]string, error) {
 	return b.world.ready(ctx, s)
 }
 
-// section measures one store for one table.
+// section measures the figures of store s for table t.
 func (b *bench) section(ctx context.Context, t table, s store) (report.Section, error) {
 	b.log("%s: %s", t.name, s.title)
 	began, load := time.Now(), loadAverage()

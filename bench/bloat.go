@@ -17,15 +17,15 @@ const (
 	bloatClients = 10 // each client uses a tenth of the names
 )
 
-// bloat says how to measure the size of a lease table.
+// bloat has the statements that measure the size of a lease table.
 type bloat struct {
-	engine string // if empty, the store is a file
+	engine string // if empty, the store is a file, and its size is measured
 	size   string // the statement for the size of the table and its indexes, in bytes
 	hot    string // the statement for the share of updates that touched no index, if the server reports that share
 }
 
-// bloats measures the size of a table and its indexes after a number of cycles on a hundred names. The server flushes nothing,
-// which does not affect the size.
+// bloats measures the size of a table and its indexes after a number of cycles on a hundred names.
+// The server runs without flushing to disk, which does not affect the size.
 func (b *bench) bloats(ctx context.Context, s store) ([]report.Row, error) {
 	d := s.sql
 	at, err := s.serve(ctx, b.world)
@@ -57,7 +57,7 @@ func (b *bench) bloats(ctx context.Context, s store) ([]report.Row, error) {
 		}
 		done = n
 		if d.bloat.hot != "" {
-			sleep(ctx, 1200*time.Millisecond) // Postgres updates its statistics once a second
+			sleep(ctx, 1200*time.Millisecond) // Postgres updates its statistics about once a second
 		}
 		row := report.Row{Lock: fmt.Sprintf("after %d cycles", n), Kind: report.Rowlock, Figures: map[string]float64{"cycles": float64(n)}}
 		var table, index, hot float64

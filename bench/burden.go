@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// burden is what leases cost the process that holds them.
+// burden describes the cost of leases for the process that holds them.
 type burden struct {
 	Held        int
 	Goroutines  int
@@ -22,7 +22,7 @@ type burden struct {
 	Heap        uint64
 }
 
-// many holds leases and reports their cost. It runs in the worker.
+// many acquires leases, holds them for a while, and reports their cost. It runs in a worker process.
 func (w *worker) many(ctx context.Context, l lock) error {
 	empty := measureBurden()
 	locker, leave, err := l.locker(ctx, w.job.At)
@@ -64,7 +64,7 @@ func (w *worker) many(ctx context.Context, l lock) error {
 		}
 	}
 	w.tell("still", full)
-	os.Exit(0) // the process exits without ten thousand releases, which are not measured
+	os.Exit(0) // exits without releasing the ten thousand leases, because releases are not measured here
 	return nil
 }
 

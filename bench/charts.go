@@ -2,12 +2,12 @@ package main
 
 import "github.com/rowlock/rowlock/bench/report"
 
-// picture describes a chart of one figure of a table.
+// picture describes a chart that shows one figure of a table.
 type picture struct {
 	name, table string
 	chart       report.Chart
 	show        func(report.Row) bool
-	value, to   string // keys of the figures
+	value, to   string // keys of the figures for the mark and for the end of its thin line
 	label       func(report.Row) string
 }
 

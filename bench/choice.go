@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// choice is one store of a table.
+// choice names one store of one table, which is to be measured.
 type choice struct {
 	table table
 	store store

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// clients measures cycles of several clients that run at the same time, each with its own name and connections. It also measures
-// the floor with the same number of clients.
+// clients measures cycles of several clients that run at the same time, each with its own name and connections.
+// It also measures the floor (the bare statements) with the same number of clients.
 func (b *bench) clients(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {
@@ -57,7 +57,8 @@ func (b *bench) clients(ctx context.Context, s store) ([]report.Row, error) {
 	return rows, nil
 }
 
-// together lets n clients run cycles at the same time, for the duration span.
+// together lets n clients run cycles at the same time, for the duration span. It returns how long each cycle took,
+// and the measured time.
 func together(ctx context.Context, at []string, l lock, n int, span time.Duration) (took []time.Duration, d time.Duration, err error) {
 	parties := make([]*party, n)
 	defer func() {
@@ -73,7 +74,7 @@ func together(ctx context.Context, at []string, l lock, n int, span time.Duratio
 			return nil, 0, err
 		}
 		cycles[i] = parties[i].cycle
-		if err := cycles[i](ctx); err != nil { // the first cycle also connects
+		if err := cycles[i](ctx); err != nil { // a first cycle, which also opens the connections, is not measured
 			return nil, 0, err
 		}
 	}

@@ -17,10 +17,10 @@ type runs struct {
 // contender is one implementation that is compared with others.
 type contender struct {
 	name, kind string
-	floor      string // name of the contender to which the ratio refers
+	floor      string // the name of the contender that is the baseline of the ratio
 	cycle      func(context.Context) error
 	close      func()
-	failed     error // if set, the contender is not measured
+	failed     error // if not nil, the contender is not measured
 }
 
 // contest measures all contenders in turn, round by round. So if the speed of the machine changes, the change affects all
@@ -71,7 +71,7 @@ func (b *bench) contest(ctx context.Context, r runs, all []contender, count mete
 type score struct {
 	rates     []float64
 	latencies []time.Duration
-	counts    []float64 // the counted requests of each cycle
+	counts    []float64 // the number of counted requests per cycle
 }
 
 func (s *score) round(ctx context.Context, r runs, cycle func(context.Context) error, count meter) error {

@@ -18,8 +18,9 @@ type event struct {
 	text   string
 }
 
-// crew is the processes of one crowd, with the events that they have reported. While polite is true, a process that has released
-// the lock waits again only after the next holder has acquired it. So each hand-over is between two processes.
+// crew has the worker processes of one crowd, and the events that they have reported. While polite is true,
+// a member that has released the lock requests it again only after another member has acquired it.
+// So each hand-over is between two members.
 type crew struct {
 	mu        sync.Mutex
 	events    []event
@@ -51,8 +52,9 @@ func hire(ctx context.Context, j job, processes int) (*crew, error) {
 	return c, nil
 }
 
-// oneOf returns one server for a client that would choose a server at random and keep it. The processes use the servers in turn,
-// so chance does not put one library closer to the leader than another library.
+// oneOf returns the one server of at that a process uses. Some clients choose a server of the cluster at random
+// and keep it. To remove the chance that one library connects to the leader more often, the processes use the servers
+// in turn.
 func oneOf(at []string, process int) []string { return at[process%len(at):][:1] }
 
 func (c *crew) note(e event) {
@@ -92,7 +94,8 @@ func (c *crew) tellAll(command string) {
 	}
 }
 
-// count returns the number of events of one kind. Only await may call it, or any function after all workers have ended.
+// count returns the number of events of one kind. The caller must be a condition of await,
+// or all workers must have ended.
 func (c *crew) count(kind string) (n int) {
 	for _, e := range c.events {
 		if e.kind == kind {
@@ -102,7 +105,7 @@ func (c *crew) count(kind string) (n int) {
 	return n
 }
 
-// await returns when the function so returns true, or when one of the processes has failed.
+// await returns when so returns true, or when a process has failed. It calls so after each event.
 func (c *crew) await(ctx context.Context, so func() bool) error {
 	for {
 		c.mu.Lock()

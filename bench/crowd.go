@@ -12,22 +12,23 @@ import (
 // mostProcesses is the largest number of processes in a crowd.
 const mostProcesses = 8
 
-// warmUp is the number of rounds that a crowd runs before it is measured. After these rounds all members wait in the queue. Each
-// of eight members has held the lock so often that one-time work on its connection is over. An example is the first five plans of
-// a prepared statement, which Postgres makes and discards.
+// warmUp is the number of rounds that a crowd runs before it is measured. After these rounds,
+// all members wait in the queue. Each of eight members has then held the lock often enough that one-time work
+// on its connection is done. For example, Postgres makes a new plan for each of the first five executions
+// of a prepared statement.
 const warmUp = 2
 
-// crowd is a number of members in several processes that all want the same lock.
+// crowd describes members in several processes that all want the same lock. They are the contenders.
 type crowd struct {
 	lock       lock
 	contenders int
 	processes  int
-	greedily   bool // also measure what happens if a process waits again immediately after its release
+	greedily   bool // also measure with members that request the lock again immediately after their release
 }
 
-// crowds measures all crowds in turn, repeat by repeat, and returns the medians. After a crowd has failed, it is not measured
-// again. If before is not nil, crowds calls it before each crowd. before then measures a baseline for that crowd, for as long as
-// a round lasts.
+// crowds measures each crowd once per round, and returns the medians of the rounds. After a crowd has failed,
+// it is not measured again. If before is not nil, crowds calls it before it measures a crowd.
+// The function before measures a baseline for that crowd, for the length of a round.
 func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []crowd, before func(context.Context, crowd, time.Duration)) ([]report.Row, error) {
 	repeats, failed := make([][]map[string]float64, len(all)), make([]error, len(all))
 	for repeat := range r.rounds {
@@ -88,7 +89,7 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	began := time.Now()
 	sleep(ctx, r.round)
 	for end := time.Now().Add(b.plan.patience); len(passes(crew.since(began, time.Now()))) == 0 && time.Now().Before(end) && ctx.Err() == nil; {
-		sleep(ctx, 10*time.Millisecond) // a member that polls once a second needs longer than a short round
+		sleep(ctx, 10*time.Millisecond) // waits longer than a short round, because a member may poll only once a second
 	}
 	ended := time.Now()
 	after, err := count.read(ctx)
@@ -106,7 +107,7 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	if err := crew.failure(); err != nil {
 		return nil, err
 	}
-	crew.dismiss() // after dismiss, every report has arrived
+	crew.dismiss() // dismiss returns after every report has arrived
 	figures, err := relayFigures(crew.since(began, ended), ended.Sub(began))
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// cut cuts the network between the holder and its servers: packets vanish without an error.
+// cut measures what happens when the network between the holder and its servers silently drops all packets.
 func (b *bench) cut(ctx context.Context, s store, at []string, l lock, figures map[string]float64) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -32,7 +32,7 @@ func (b *bench) cut(ctx context.Context, s store, at []string, l lock, figures m
 	for _, p := range proxies {
 		p.Cut()
 	}
-	if got, err := b.first(ctx, waiter, "got"); err == nil { // on an error, the server still considers the cut connection alive
+	if got, err := b.first(ctx, waiter, "got"); err == nil { // after an error, the server still considers the cut connection alive, and the figure is omitted
 		figures["cut_next_ms"] = ms(got.Sub(began))
 	}
 	lost, err := b.first(ctx, holder, "lost")

@@ -12,8 +12,9 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// deaths measures how soon another process acquires the lock after the holder's process was killed, and after the holder's
-// network was cut. It also measures how soon the holder detects that its lease is lost.
+// deaths measures how soon another process acquires the lock after the holder's process was killed,
+// and after the holder's network was cut. In the second case it also measures how soon the holder detects
+// that its lease is lost.
 func (b *bench) deaths(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {
@@ -47,7 +48,7 @@ func (b *bench) deaths(ctx context.Context, s store) ([]report.Row, error) {
 	return rows, ctx.Err()
 }
 
-// deathOf measures a killed holder and a holder that is cut off, at the same time.
+// deathOf measures two holders at the same time: one is killed, and one is cut off from the network.
 func (b *bench) deathOf(ctx context.Context, s store, at []string, l lock) (map[string]float64, error) {
 	figures, cut, group := map[string]float64{}, map[string]float64{}, sync.WaitGroup{}
 	var errs [2]error
@@ -93,7 +94,7 @@ func (b *bench) holderAndWaiter(ctx context.Context, s store, at, from []string,
 		return holder, nil, err
 	}
 	waiter.tellAll("start")
-	sleep(ctx, 300*time.Millisecond+rand.N(b.plan.ttl/3)) // after this time the waiter is in the queue, and the last renewal was at a random time before
+	sleep(ctx, 300*time.Millisecond+rand.N(b.plan.ttl/3)) // now the waiter is in the queue, and a random part of the renewal interval has passed
 	if _, lost := holder.find("lost"); lost {
 		err = errors.New("the holder lost it although nothing had happened")
 	}

@@ -17,7 +17,8 @@ import (
 
 const bareEtcd = "put and delete"
 
-// etcdStore is the node that the environment names. For several nodes, the benchmark starts its own cluster.
+// etcdStore returns etcd as a store. A single node is the one from the environment. For several nodes,
+// the benchmark starts its own cluster.
 func etcdStore(nodes int) store {
 	s := store{
 		id: "etcd", title: "etcd, one node", product: "etcd", serve: environment(testserver.Etcd),
@@ -32,8 +33,8 @@ func etcdStore(nodes int) store {
 				}
 				return etcdlock.New(client), func() { _ = client.Close() }, nil
 			}),
-			// Two mutexes of one session do not exclude each other. So each member has its own session, which costs the cluster
-			// time.
+			// Two mutexes of one session do not exclude each other. So each member needs its own session,
+			// which is more work for the cluster.
 			{name: "concurrency.Mutex, a session each", kind: report.Peer, floor: bareEtcd, most: 150, keeps: true, open: etcdMutex},
 		},
 	}
@@ -60,7 +61,7 @@ func openEtcd(at []string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: at, Logger: zap.NewNop(), DialKeepAliveTime: 10 * time.Second})
 }
 
-// etcdBare makes the two commits that any lock needs at least.
+// etcdBare is the floor of etcd: the two commits that any lock needs at least.
 func etcdBare(_ context.Context, at []string, t task) (*party, error) {
 	client, err := openEtcd(at)
 	if err != nil {

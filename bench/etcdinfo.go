@@ -24,7 +24,7 @@ func etcdVersion(ctx context.Context, at []string) (string, error) {
 
 var committed = regexp.MustCompile(`(?m)^etcd_server_proposals_committed_total (\S+)`)
 
-// countEtcd counts the commits of the cluster. Each node of the cluster knows this number.
+// countEtcd returns a meter of the cluster's commits. Each node of the cluster knows their number.
 func countEtcd(_ context.Context, at []string) (meter, func(), error) {
 	return func(ctx context.Context) (float64, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, at[0]+"/metrics", nil)

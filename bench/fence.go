@@ -17,7 +17,8 @@ const (
 	updateProtected = "UPDATE bench_protected SET n = n + 1 WHERE id = 1"
 )
 
-// fenced is one database and a lease that has sealed. The baseline is a transaction without a fence: begin, one update, commit.
+// fenced is one database and a lease that has sealed its fence. The baseline is a transaction without a fence:
+// begin, one update, commit.
 type fenced struct {
 	name  string
 	db    *sql.DB
@@ -25,7 +26,7 @@ type fenced struct {
 	guard func(...fence.Option) *fence.Guard
 }
 
-// fences measures transactions of one update, with a fence and without a fence.
+// fences measures transactions that make one update, with a fence and without a fence.
 func (b *bench) fences(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {
@@ -74,7 +75,7 @@ func openFenced(ctx context.Context, name string, db *sql.DB, backend driver.Bac
 	return &fenced{name, db, lease, guard}, guard().Protect(ctx, "bench_protected", lease.Name())
 }
 
-// strengths returns the transaction with each kind of fence, and the transaction without a fence.
+// strengths returns one contender for each kind of fence, and one without a fence.
 func (f *fenced) strengths() []contender {
 	guard, lazy, protected := f.guard(), f.guard(fence.Lazy()), f.guard(fence.Protected())
 	ctx := f.lease.Context()
@@ -98,7 +99,7 @@ func (f *fenced) strengths() []contender {
 	return all
 }
 
-// begin runs a transaction without a helper of the library: begin, check, one update, commit.
+// begin returns a transaction that uses only database/sql and a check: begin, check, one update, commit.
 func (f *fenced) begin(check func(*sql.Tx) error, statement string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		tx, err := f.db.BeginTx(ctx, nil)

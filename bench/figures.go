@@ -11,7 +11,8 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// candidates are the constructors that a reader chooses from. store and lock say where their figures are.
+// candidates lists the constructors of rowlock that the figures on the pages compare.
+// The fields store and lock name the row of the tables that has their figures.
 var candidates = []struct{ constructor, store, lock string }{
 	{"sqllock.Pgx", "postgres", "lease row, pgx"},
 	{"sqllock.Postgres", "postgres", "lease row, database/sql"},
@@ -31,7 +32,8 @@ var candidates = []struct{ constructor, store, lock string }{
 	{"zklock.New", "zookeeper3", "ZooKeeper"},
 }
 
-// compared are the libraries that docs/comparison.md compares, by store. library is the name on that page.
+// compared lists the libraries that docs/comparison.md compares with rowlock, by store.
+// The field library is the name on that page.
 var compared = []struct{ library, store, lock string }{
 	{"rowlock, `sqllock.Pgx`", "postgres", "lease row, pgx"},
 	{"rowlock, `advisory.New`", "postgres", "advisory, pgx"},
@@ -47,7 +49,8 @@ var compared = []struct{ library, store, lock string }{
 	{"etcd's concurrency.Mutex", "etcd", "concurrency.Mutex, a session each"},
 }
 
-// marked matches the places where a page contains figures. The marker names constructors, or all, or peers.
+// marked matches the places where a page contains figures. The comment that marks such a place names constructors,
+// or says "all" or "peers".
 var marked = regexp.MustCompile(`(?s)(<!-- figures: ([^>]*) -->\n).*?(<!-- end of figures -->)`)
 
 // withFigures returns the text of a page with the figures from the tables in the folder.
@@ -102,7 +105,7 @@ func comparison(tables map[string]report.Table) string {
 	return b.String()
 }
 
-// lookup finds the figures of one lock in one store.
+// lookup names one lock in one store, to find its figures in the tables.
 type lookup struct {
 	tables      map[string]report.Table
 	store, lock string
@@ -122,7 +125,7 @@ func (l lookup) title() string {
 	return l.store
 }
 
-// find returns a figure as text, or a dash if it was not measured.
+// find returns a figure of a table as text, or a dash if the figure was not measured.
 func (l lookup) find(table string, of func(report.Row) bool, key string, words func(float64) string) string {
 	for _, s := range l.tables[table].Sections {
 		if s.Store != l.store {

@@ -18,7 +18,7 @@ func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 			if l.alone || l.most > 0 && l.most < contenders || s.variant(l) && contenders != mostProcesses || b.leavesOut(s, l) {
 				continue
 			}
-			few := contenders <= mostProcesses // with many contenders it takes minutes until each of them has held the lock several times
+			few := contenders <= mostProcesses // with more contenders, fairness is not measured, because it takes minutes until each has held the lock several times
 			all = append(all, crowd{l, contenders, min(contenders, mostProcesses), few})
 			if l.kind == report.Rowlock && !s.variant(l) && contenders == mostProcesses {
 				all = append(all, crowd{l, contenders, 1, few})

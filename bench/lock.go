@@ -14,11 +14,11 @@ type lock struct {
 	name  string
 	kind  string        // report.Floor, report.Rowlock or report.Peer
 	floor string        // name of the lock in the same store whose cycle is the minimum for this lock
-	alone bool          // no member can wait for it, so no hand-over is measured
-	half  bool          // acquire is one bare durable update, and so is release
+	alone bool          // its acquire does not wait, so no hand-over is measured
+	half  bool          // acquire is one bare durable update, and release is another
 	only  bool          // only its hand-over is measured
 	most  int           // the largest number of members, because each member has a connection; 0 means any number
-	keeps bool          // another library that renews its leases, so that its TTL can be short
+	keeps bool          // another library, which renews its leases, so that a short TTL works
 	ttl   time.Duration // only for rowlock; 0 means the default
 	count counter       // if nil, the counter of the store is used
 
@@ -26,7 +26,7 @@ type lock struct {
 	open    func(ctx context.Context, at []string, t task) (*party, error)         // set for other libraries
 }
 
-// task says for what a party is opened.
+// task describes what the members of a party acquire.
 type task struct {
 	Name    string
 	Members int
@@ -45,7 +45,7 @@ type acquirer func(context.Context) (held, error)
 // held is a lock that a member holds.
 type held struct {
 	release func(context.Context) error
-	lost    <-chan struct{} // closed when the holder detects that the lock is lost; nil if it never detects that
+	lost    <-chan struct{} // closed when the holder detects that it has lost the lock; nil if the library cannot detect that
 }
 
 func (l lock) join(ctx context.Context, at []string, t task) (*party, error) {
@@ -104,7 +104,7 @@ func gather(n int, leave func(), member func() (acquirer, error)) (*party, error
 	return p, nil
 }
 
-// single returns a party of one member whose acquire and release are bare operations.
+// single returns a party of one member. Its acquire calls take and its release calls give.
 func single(leave func(), take, give func(context.Context) error) *party {
 	return &party{close: leave, members: []acquirer{func(ctx context.Context) (held, error) { return held{release: give}, take(ctx) }}}
 }

@@ -2,11 +2,11 @@
 // any lock in the same store. It writes each table as JSON into docs/benchmarks, and creates Markdown and charts from these
 // tables.
 //
-// The servers are those that ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_MYSQL, ROWLOCK_TEST_MARIADB, ROWLOCK_TEST_REDIS,
-// ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER name. `make bench` at the top of the repository provides these servers. For
-// SQLite, the store is a file. The command itself starts Redis in memory, Redlock's three servers, three nodes of etcd and of
-// ZooKeeper, and a Postgres that counts statements. If a measurement needs several processes, each process runs this program
-// again.
+// The benchmark uses the servers that ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_MYSQL, ROWLOCK_TEST_MARIADB,
+// ROWLOCK_TEST_REDIS, ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER name. `make bench` at the top of the repository
+// provides these servers. For SQLite, the store is a file. The command itself starts Redis in memory,
+// Redlock's three servers, three nodes of etcd and of ZooKeeper, and a Postgres that counts statements.
+// If a measurement needs several processes, each process runs this program again.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 func main() {
-	redis.SetLogger(silentRedis{}) // the client would log each connection that ends while it is used
+	redis.SetLogger(silentRedis{}) // without this, the client would log each connection that ends while it is in use
 	if os.Getenv(workerVariable) != "" {
 		if err := work(os.Stdin, os.Stdout); err != nil {
 			fmt.Println("failed", strings.ReplaceAll(err.Error(), "\n", " "))
@@ -90,7 +90,8 @@ func run(ctx context.Context, only string, missing, quick bool, scale float64, r
 	return errors.Join(failures...)
 }
 
-// measure writes each table after a store of the table was measured. So these results remain even if a later measurement fails.
+// measure measures the chosen stores, and writes a table each time a store of that table was measured.
+// So the results remain even if a later measurement fails.
 func (b *bench) measure(ctx context.Context, chosen []choice, out string) (failures []error) {
 	var mu sync.Mutex
 	one := func(c choice) {
@@ -111,8 +112,8 @@ func (b *bench) measure(ctx context.Context, chosen []choice, out string) (failu
 		}
 	}
 	var group sync.WaitGroup
-	for _, c := range chosen { // this comes first, because some servers are slow for a while after their start
-		group.Go(func() { _, _ = b.world.ready(ctx, c.store) }) // measuring the store reports the same error again
+	for _, c := range chosen { // done first, because some servers are slow for a while after their start
+		group.Go(func() { _, _ = b.world.ready(ctx, c.store) }) // ignores the error, because measuring the store returns it again
 	}
 	group.Wait()
 	for i, c := range chosen {

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// held measures a process that holds many leases for the duration in the plan. It measures each kind of lock of a store.
+// held measures a process that holds many leases for the time in the plan, with each lock in s.many.
 func (b *bench) held(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
 	if err != nil {

@@ -13,7 +13,8 @@ func (m meter) read(ctx context.Context) (float64, error) {
 	return m(ctx)
 }
 
-// timed calls f repeatedly for the duration span, and returns how long each call took. A call that never ends is cancelled.
+// timed calls f repeatedly for the duration span, and returns how long each call took.
+// A call that takes too long is cancelled.
 func timed(ctx context.Context, f func(context.Context) error, span time.Duration) ([]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, span+30*time.Second)
 	defer cancel()
@@ -41,7 +42,7 @@ func median(of []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// medians returns the median of each figure that most of the repeats contain.
+// medians returns the median of each figure, if more than half of the repeats have that figure.
 func medians(repeats []map[string]float64) map[string]float64 {
 	values := map[string][]float64{}
 	for _, r := range repeats {
@@ -58,7 +59,7 @@ func medians(repeats []map[string]float64) map[string]float64 {
 	return m
 }
 
-// percentile returns microseconds with one decimal digit.
+// percentile returns the n-th percentile in microseconds, with one decimal digit.
 func percentile(of []time.Duration, n int) float64 {
 	slices.Sort(of)
 	return float64(of[len(of)*n/100].Nanoseconds()/100) / 10

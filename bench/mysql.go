@@ -74,7 +74,7 @@ func freshMySQL(ctx context.Context, _ *world, at, name string) (string, error) 
 	return config.FormatDSN(), nil
 }
 
-// countQuestions reads how many statements the clients have sent.
+// countQuestions returns a meter of the statements that clients have sent.
 func countQuestions(_ context.Context, at []string) (meter, func(), error) {
 	db, err := sql.Open("mysql", at[0])
 	if err != nil {
@@ -91,6 +91,6 @@ func prepareMySQL(ctx context.Context, at []string) error {
 	if err := migrate(ctx, "mysql", at[0], migrations.MySQL); err != nil {
 		return err
 	}
-	_ = prepareGoose(ctx, "mysql", at, newGooseMySQL) // an error here appears again when the lock is measured
+	_ = prepareGoose(ctx, "mysql", at, newGooseMySQL) // ignores the error, because measuring the lock returns it again
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// slowness is the extra delay of the slow node in each direction.
+// slowness is how long packets to and from the slow node are delayed, in each direction.
 const slowness = 100 * time.Millisecond
 
 // nodes measures hand-overs between few and between many clients in three states: all nodes work, one node is slow, one node is
@@ -54,8 +54,8 @@ func (b *bench) nodes(ctx context.Context, s store) ([]report.Row, error) {
 	return rows, nil
 }
 
-// election lets n clients hand one name over. Each client has its own connections. The last node is slow or dead, depending on
-// state.
+// election measures how n clients hand over one lock. Each client has its own connections. Depending on state,
+// the last node is slow or dead.
 func (b *bench) election(ctx context.Context, s store, at []string, state string, l lock, n int) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+4*b.plan.nodes.round)
 	defer cancel()
@@ -95,7 +95,7 @@ func (b *bench) election(ctx context.Context, s store, at []string, state string
 		if parties[i], err = l.join(ctx, at, what); err != nil {
 			return nil, err
 		}
-		if err := parties[i].cycle(ctx); err != nil { // the first cycle also connects
+		if err := parties[i].cycle(ctx); err != nil { // a first cycle, which also opens the connections
 			return nil, err
 		}
 	}
@@ -123,7 +123,8 @@ func (b *bench) election(ctx context.Context, s store, at []string, state string
 	return name.figures(began, took, after-before)
 }
 
-// passing is a name that contenders hand over to each other. A single contender only acquires and releases it.
+// passing is a lock that contenders hand over to each other, with the events so far. A single contender only acquires
+// and releases the lock.
 type passing struct {
 	contenders int
 
@@ -178,7 +179,7 @@ func (p *passing) fail(ctx context.Context, err error) {
 	}
 }
 
-// figures returns the figures of the events in the period that begins with from and lasts for d.
+// figures computes the figures from the events of the time d after from.
 func (p *passing) figures(from time.Time, d time.Duration, requests float64) (map[string]float64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,7 +26,7 @@ func pglockPeer() lock {
 			db.SetMaxOpenConns(peerConnections)
 			client, err := newPglock(db)
 			if err != nil {
-				return nil, err // on an error, the library has closed db
+				return nil, err // after an error, the library has already closed db
 			}
 			return gather(t.Members, func() { _ = db.Close() }, func() (acquirer, error) {
 				return func(ctx context.Context) (held, error) {
@@ -57,7 +57,7 @@ func preparePglock(at []string) error {
 	return client.TryCreateTable()
 }
 
-// goPglockPeer is allisson/go-pglock. It waits in the server, with one connection for each member.
+// goPglockPeer is allisson/go-pglock. Its waiters wait in the server's queue, each on its own connection.
 func goPglockPeer() lock {
 	return lock{name: "go-pglock, waits in the server", kind: report.Peer, floor: waitingAdvisory, most: 150,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {

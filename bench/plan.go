@@ -10,9 +10,9 @@ type plan struct {
 
 	handOver, herds runs
 	contenders      []int
-	candidates      []int // numbers of contenders for a name on nodes of which one is slow or dead
+	candidates      []int // numbers of contenders in the measurement with a slow or a dead node
 	herd            int
-	patience        time.Duration // how long to wait for the first hand-over between members that poll rarely
+	patience        time.Duration // how long to wait for the first hand-over if the members poll rarely
 
 	ttl    time.Duration
 	deaths int
@@ -22,7 +22,7 @@ type plan struct {
 
 	rows    []int
 	clients []int
-	churn   []int // cycles on Postgres; other stores run a tenth of these
+	churn   []int // numbers of cycles for Postgres; other stores omit the largest
 }
 
 var long = plan{
@@ -42,7 +42,7 @@ var brief = plan{
 	rows: []int{1, 1000}, clients: []int{4}, churn: []int{500},
 }
 
-// scaled returns the plan with the length of its rounds and of its hold multiplied by the factor.
+// scaled returns the plan with the length of its rounds, and the time for which leases are held, multiplied by by.
 func (p plan) scaled(by float64) plan {
 	for _, r := range []*runs{&p.cycles, &p.fences, &p.sizes, &p.many, &p.nodes, &p.handOver, &p.herds} {
 		r.round = time.Duration(float64(r.round) * by)

@@ -82,7 +82,8 @@ func freshPostgres(ctx context.Context, _ *world, at, name string) (string, erro
 	return u.String(), nil
 }
 
-// countedPostgres returns a server that counts statements. It starts a server if the one from the environment does not count.
+// countedPostgres returns the address of a server that counts statements. If the server from the environment does not
+// count them, countedPostgres starts another one.
 func countedPostgres(ctx context.Context, w *world) ([]string, error) {
 	at, err := environment(testserver.Postgres)(ctx, w)
 	if err != nil {
@@ -102,8 +103,8 @@ func preparePostgres(ctx context.Context, at []string) error {
 	if _, err := askSQL(ctx, "pgx", at[0], passedTable); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	_, _ = askSQL(ctx, "pgx", at[0], "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // the extension exists only on a server that loaded it at its start
-	_ = preparePglock(at)                                                                 // an error here appears again when the lock is measured
+	_, _ = askSQL(ctx, "pgx", at[0], "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // fails unless the server loaded the extension at its start
+	_ = preparePglock(at)                                                                 // ignores the error, because measuring the lock returns it again
 	_ = prepareGoose(ctx, "pgx", at, newGoosePostgres)
 	return nil
 }

@@ -23,8 +23,9 @@ RETURNING holder = $2`
 SELECT pg_notify(holder, '') FROM passed WHERE holder IS NOT NULL`
 )
 
-// passedByNotify is the minimum work to hand a row over by NOTIFY: one update, in which a queue in the same row names the next
-// process. It has no expiry and no token, and does not handle dead processes. PostgreSQL signals every session that listens:
+// passedByNotify is the minimum work to hand over a lock in a row with NOTIFY: one update,
+// which takes the next process from a queue in the same row and notifies it. The lock has no expiry and no token,
+// and does not handle dead processes. PostgreSQL signals every session that listens:
 // https://www.postgresql.org/docs/current/sql-notify.html
 func passedByNotify() lock {
 	return lock{name: "a row handed over by NOTIFY, pgx", kind: report.Floor, only: true, most: 16,

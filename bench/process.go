@@ -52,7 +52,7 @@ func (c *crew) start(ctx context.Context, j job) error {
 	return err
 }
 
-// listen reads the reports of one process.
+// listen reads the reports of one process and appends them to the events of c.
 func (c *crew) listen(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)

@@ -57,7 +57,7 @@ func publish(folder string) error {
 		return err
 	}
 	if filepath.Clean(folder) != filepath.FromSlash("../docs/benchmarks") {
-		return nil // other pages show only the figures of this folder
+		return nil // the other pages show only the figures of this folder
 	}
 	return renew("..", folder)
 }

@@ -46,7 +46,7 @@ func redisStore() store {
 	}
 }
 
-// durableRedisStore is a Redis that flushes each command.
+// durableRedisStore is a Redis that flushes its log to disk after each command.
 func durableRedisStore() store {
 	s := redisStore()
 	s.id, s.title, s.serve = "redis-durable", "Redis, each command flushed", environment(testserver.Redis)
@@ -66,7 +66,7 @@ func openRedis(url string) (*redis.Client, error) {
 	return redis.NewClient(options), nil
 }
 
-// byRedis completes a lock whose members share a client.
+// byRedis sets how l is opened: all members of a process share one client.
 func byRedis(l lock, member func(*redis.Client, task) func() (acquirer, error)) lock {
 	l.open = func(_ context.Context, at []string, t task) (*party, error) {
 		if t.TTL == 0 {
@@ -83,7 +83,8 @@ func byRedis(l lock, member func(*redis.Client, task) func() (acquirer, error)) 
 
 var compareDelete = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
 
-// setNX makes the two commands that any lock in Redis needs, with a random value as every such lock has.
+// setNX is the floor of Redis: the two commands that any lock needs. Each acquire sets a new random value,
+// as such locks do.
 func setNX(client *redis.Client, t task) func() (acquirer, error) {
 	return func() (acquirer, error) {
 		return func(ctx context.Context) (held, error) {
@@ -97,7 +98,8 @@ func setNX(client *redis.Client, t task) func() (acquirer, error) {
 	}
 }
 
-// passBaton lets the server keep the queue of waiters, so no lock is faster. If a holder dies, the baton is lost.
+// passBaton is the fastest possible hand-over in Redis: the holder pushes an element to a list,
+// and the server wakes the next waiter. If a holder dies, the element is lost and nobody can acquire the lock.
 func passBaton(client *redis.Client, t task) func() (acquirer, error) {
 	push := func(ctx context.Context) error { return client.RPush(ctx, t.Name, "baton").Err() }
 	return func() (acquirer, error) {

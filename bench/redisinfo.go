@@ -25,8 +25,8 @@ func redisVersion(ctx context.Context, at []string) (string, error) {
 	return "", errors.New("the server does not tell its version")
 }
 
-// The server counts the commands that a script calls as if a client had sent them. So these counters include only commands that
-// the libraries send repeatedly and that no script of these libraries calls.
+// The server counts a command that a script calls like a command that a client sends.
+// So these variables name only commands that clients send themselves and that no script of the libraries calls.
 var (
 	countRequests = countCommands("set|eval|evalsha|blpop|rpush|subscribe|unsubscribe|ping")
 	countScripts  = countCommands("eval|evalsha|ping") // for a library whose scripts call SET

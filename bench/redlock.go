@@ -12,7 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// redlockTTL is short, because a new server votes only after the longest TTL is over.
+// redlockTTL is short, because a new server grants locks only after MaxTTL. It replaces a lost server,
+// which may have granted leases of that length.
 const redlockTTL = 3 * time.Second
 
 // redlockStore is a number of independent Redis servers in memory.
@@ -46,7 +47,7 @@ func redlockStore(id, title string, servers int) store {
 			}},
 		},
 	}
-	s.prepare = func(ctx context.Context, at []string) error { // a server votes only after its first request and a full TTL
+	s.prepare = func(ctx context.Context, at []string) error { // a server grants locks only after one full TTL from its first request
 		p, err := row.join(ctx, at, task{Name: "prepare", Members: 1})
 		if err != nil {
 			return err

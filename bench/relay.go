@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// passes returns the times between the call of each release and the return of the next acquire.
+// passes returns the duration of each hand-over: the time between the call of a release and the return of the next
+// acquire.
 func passes(events []event) (took []time.Duration) {
 	var released time.Time
 	for _, e := range events {
@@ -37,7 +38,7 @@ func relayFigures(events []event, d time.Duration) (map[string]float64, error) {
 	}, nil
 }
 
-// holders counts how often a member acquired the lock while another member held it.
+// holders counts how often a member acquired the lock while another member still held it.
 func holders(events []event) (two int) {
 	holding := -1
 	for _, e := range events {
@@ -54,8 +55,8 @@ func holders(events []event) (two int) {
 	return two
 }
 
-// greedFigures says how the grants are distributed among members that all acquire as often as they can. With few grants for each
-// member, the distribution would be random.
+// greedFigures adds figures for members that all acquire as often as they can: grants per second,
+// and the share of the least served member. With few grants per member, that share would be random, so it is omitted.
 func greedFigures(figures map[string]float64, events []event, members int, d time.Duration) {
 	served, n := make([]int, members), 0
 	for _, e := range events {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A hand-over lasts from the call of the release to the return of the next acquire, in whatever order they are reported. Two holders at once are found.
+// passes measures a hand-over from the call of the release to the return of the next acquire,
+// in whatever order the two are reported. holders detects two holders at the same time.
 func TestPasses(t *testing.T) {
 	began := time.Unix(0, 0)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }

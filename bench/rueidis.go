@@ -8,8 +8,8 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// rueidisLock uses the options that its documentation recommends for one server of version 7.0.5 or newer. The server notifies
-// its client of a changed key.
+// rueidisLock uses the options that its documentation recommends for one server of version 7.0.5 or newer.
+// The server notifies the client when a key has changed.
 func rueidisLock(_ context.Context, at []string, t task) (*party, error) {
 	address, err := url.Parse(at[0])
 	if err != nil {

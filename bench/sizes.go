@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// tables compares a cycle in a table of many rows with a cycle in a table of a single row. Each size has its own database, so all
-// sizes are measured in turn.
+// sizes compares a cycle in a table of many rows with a cycle in a table of a single row.
+// Each size has its own database, so that the sizes can be measured alternately.
 func (b *bench) sizes(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {
@@ -62,7 +62,8 @@ func (b *bench) sizes(ctx context.Context, s store) ([]report.Row, error) {
 	return b.contest(ctx, b.plan.sizes, all, nil)
 }
 
-// twoTouches is the minimum work of such a cycle: two prepared updates of the row, on one connection.
+// twoTouches returns a function for the minimum work of such a cycle: two prepared updates of one row,
+// on one connection. The function pick chooses the row.
 func (d *dialect) twoTouches(ctx context.Context, dsn string) (touch func(pick func() int) func(context.Context) error, leave func(), err error) {
 	db, err := sql.Open(d.driver, dsn)
 	if err != nil {
@@ -87,7 +88,7 @@ func (d *dialect) twoTouches(ctx context.Context, dsn string) (touch func(pick f
 	}, leave, nil
 }
 
-// fill inserts rows in the state of locks that were released long ago.
+// fill inserts rows of locks that were released long ago.
 func (d *dialect) fill(ctx context.Context, dsn string, rows int) error {
 	db, err := sql.Open(d.driver, dsn)
 	if err != nil {

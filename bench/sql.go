@@ -71,8 +71,9 @@ func bySQL[B driver.Backend](driverName string, backend func(*sql.DB) B) func(co
 	}
 }
 
-// waitingStatements is a lock with one statement to acquire and one statement to release, on a connection for each member. The
-// server keeps the queue of waiters, so no lock is faster.
+// waitingStatements is a lock that is acquired by one statement and released by another,
+// on a connection for each member. The server itself keeps the queue of waiters, so no lock in that server can be
+// faster.
 func waitingStatements(name, driver string, take, give func(lock string) string) lock {
 	return lock{name: name, kind: report.Floor, floor: name, most: 150,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {
@@ -113,7 +114,7 @@ func askSQL(ctx context.Context, driver, dsn, query string) (answer string, err 
 	return answer, err
 }
 
-// countSQL returns a counter that reads its number with one statement.
+// countSQL returns a counter whose meter reads its number with query.
 func countSQL(driver, query string) counter {
 	return func(ctx context.Context, at []string) (meter, func(), error) {
 		db, err := sql.Open(driver, at[0])

@@ -46,7 +46,7 @@ func sqliteDSN(path string) string {
 	return "file:" + path + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(60000)"
 }
 
-// immediate is the lock of the file itself. SQLite waits for this lock by polling.
+// immediate is the write lock of the SQLite file itself (BEGIN IMMEDIATE). SQLite waits for this lock by polling.
 func immediate() lock {
 	return lock{name: waitingImmediate, kind: report.Floor, floor: waitingImmediate, most: 150,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {

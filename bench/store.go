@@ -14,18 +14,18 @@ import (
 // store is one kind of server, or a file, with the locks that are measured in it.
 type store struct {
 	id, title    string
-	product      string // the product whose version is reported
+	product      string // the name of the product in the report
 	nodes        int    // number of nodes of a cluster; 0 means one
-	apart        bool   // each client uses only one server of the cluster, which the client would choose at random
+	apart        bool   // each process uses only one server of the cluster, because the client would choose one at random
 	locks        []lock
-	many         []string                                        // the locks of rowlock of which thousands are held
+	many         []string                                        // names of the locks of which a process holds thousands
 	modules      []string                                        // the modules of the client libraries
 	sql          *dialect                                        // nil if the store is not a SQL database
 	serve        func(context.Context, *world) ([]string, error) // returns the addresses of the servers
-	serveCounted func(context.Context, *world) ([]string, error) // returns the addresses of other servers for counting, if these servers cannot count
+	serveCounted func(context.Context, *world) ([]string, error) // returns the addresses of servers that count requests, if those of serve do not
 	prepare      func(context.Context, []string) error           // creates the tables
 	count        counter                                         // nil if no requests are counted
-	counted      string                                          // says what the meter counts
+	counted      string                                          // what the meter counts, as text
 	version      func(context.Context, []string) (string, error) // returns the version of the server
 }
 
@@ -34,15 +34,15 @@ type dialect struct {
 	driver  string
 	backend func(*sql.DB, ...sqllock.Option) *sqllock.Backend
 	guard   func(*sql.DB, ...fence.Option) *fence.Guard
-	rows    string                                                               // name of the lock that is a row, with the fastest client
+	rows    string                                                               // the name of the lock that keeps lease rows, with the fastest client
 	fresh   func(ctx context.Context, w *world, at, name string) (string, error) // creates an empty database
-	name    string                                                               // the expression for the name of a row
-	touch   string                                                               // the update of the row that the parameter names
-	tidy    []string                                                             // statements for the maintenance that a server does by itself when it is idle
+	name    string                                                               // an SQL expression for the name of a row
+	touch   string                                                               // the statement that updates the row that its parameter names
+	tidy    []string                                                             // statements for the maintenance that a server otherwise does when it is idle
 	bloat   bloat
 }
 
-// meter reads a count that a server keeps, such as its commits.
+// meter reads a counter of a server, such as its number of commits.
 type meter func(context.Context) (float64, error)
 
 // counter creates a meter for the servers at the given addresses.
@@ -60,7 +60,8 @@ func (s store) meter(ctx context.Context, at []string, l lock) (meter, func(), e
 	return count(ctx, at)
 }
 
-// variant reports whether a lock of rowlock differs from another one only in its driver or an option.
+// variant reports whether l is a lock of rowlock that differs from another measured lock only in its driver
+// or an option.
 func (s store) variant(l lock) bool {
 	return l.kind == report.Rowlock && !slices.Contains(s.many, l.name)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// table is one question that is measured for several stores.
+// table describes one kind of measurement, which is made for several stores.
 type table struct {
 	name     string
 	stores   []string // identifiers of the stores

@@ -20,11 +20,11 @@ const workerVariable = "ROWLOCK_BENCH_WORKER"
 // hold is how long each holder keeps the lock.
 const hold = time.Millisecond
 
-// These are the roles of a worker's members.
+// These are the roles that a worker process can have.
 const (
-	relayRole = "relay" // repeatedly acquire, hold for a moment and release
-	keepRole  = "keep"  // acquire once, and report the loss
-	manyRole  = "many"  // hold one lease for each member, each with its own name
+	relayRole = "relay" // all members repeatedly acquire, hold for a moment and release
+	keepRole  = "keep"  // the member acquires once, and reports when it loses the lock
+	manyRole  = "many"  // the process holds one lease for each member, each with its own name
 )
 
 // job is the first line that a worker reads.
@@ -37,15 +37,15 @@ type job struct {
 	First       int // number of the worker's first member
 }
 
-// worker is one process of a crowd. It reports events as lines with the kind of event, the member and the time. The worker reads
-// the commands start, go, greedy and stop. The argument of "go" is the number of the member that may continue, because another
-// member has acquired the lock.
+// worker is one process of a crowd. It writes each event as a line with the kind of event, the member and the time.
+// It reads the commands start, go, greedy and stop, one per line. The command "go" has the number of a member
+// that may request the lock again, because another member has acquired it.
 type worker struct {
 	job    job
 	out    io.Writer
 	mu     sync.Mutex
-	passed []chan struct{} // one channel for each member; it wakes a member that waits until another member has acquired the lock
-	greedy chan struct{}   // after it is closed, no member waits for another member any more
+	passed []chan struct{} // one channel for each member; a value in it lets the member request the lock again
+	greedy chan struct{}   // closed by the command greedy; after that, members request the lock again immediately
 }
 
 // work is the main function of a worker.
@@ -88,7 +88,7 @@ func work(in io.Reader, out io.Writer) error {
 	return w.run(ctx, p)
 }
 
-// obey reads commands until the command stop, or until the sender has ended.
+// obey executes commands until it reads stop, or until the process that sends them has ended.
 func (w *worker) obey(commands *bufio.Scanner, cancel, start func()) {
 	greedy := sync.OnceFunc(func() { close(w.greedy) })
 	for commands.Scan() {
@@ -136,7 +136,7 @@ func (w *worker) run(ctx context.Context, p *party) error {
 	return <-failures
 }
 
-// leg is one acquire, hold and release of the lock by one member.
+// leg lets one member acquire, hold and release the lock once.
 func (w *worker) leg(ctx context.Context, i int, acquire acquirer) error {
 	h, err := acquire(ctx)
 	if err != nil {
@@ -164,7 +164,7 @@ func (w *worker) leg(ctx context.Context, i int, acquire acquirer) error {
 	return nil
 }
 
-// keep holds the lock until the process ends.
+// keep holds the lock until the process ends, and reports if the lock is lost.
 func (w *worker) keep(ctx context.Context, i int, h held) error {
 	select {
 	case <-h.lost:

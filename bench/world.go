@@ -11,7 +11,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// world contains the servers: those from the environment, and those that the benchmark starts on first use.
+// world provides the servers: those from the environment, and those that the benchmark starts
+// when they are first needed.
 type world struct {
 	folder string
 
@@ -32,8 +33,8 @@ func (w *world) close() {
 	_ = os.RemoveAll(w.folder)
 }
 
-// once calls start once for each key, and keeps the result. Concurrent callers with the same key wait. Callers with other keys do
-// not wait.
+// once calls start at the first call with a key, and keeps the result for later calls.
+// Concurrent callers with the same key wait for the result. Callers with other keys do not wait.
 func (w *world) once(key string, start func() ([]string, func(), error)) ([]string, error) {
 	w.mu.Lock()
 	get, ok := w.got[key]
@@ -67,7 +68,7 @@ func (w *world) ready(ctx context.Context, s store) ([]string, error) {
 	})
 }
 
-// errMissing says that a server is missing. The store is then omitted, unless ROWLOCK_REQUIRE=all.
+// errMissing reports that no server of a store is available. The store is then omitted, unless ROWLOCK_REQUIRE=all.
 var errMissing = errors.New("there is no server")
 
 // environment returns the address of a server from the environment.

@@ -18,7 +18,8 @@ const bareZooKeeper = "create and delete"
 
 var anybody = zk.WorldACL(zk.PermAll)
 
-// zooKeeperStore is the server that the environment names. For several servers, the benchmark starts its own ensemble.
+// zooKeeperStore returns ZooKeeper as a store. A single server is the one from the environment. For several servers,
+// the benchmark starts its own ensemble.
 func zooKeeperStore(servers int) store {
 	s := store{
 		id: "zookeeper", title: "ZooKeeper, one server", product: "ZooKeeper", serve: environment(testserver.ZooKeeper), prepare: prepareZooKeeper,
@@ -30,7 +31,8 @@ func zooKeeperStore(servers int) store {
 				backend := zklock.New(at)
 				return backend, backend.Close, nil
 			}),
-			// This library's Lock ignores ctx. So at the end each waiter acquires the lock once more.
+			// This library's Lock ignores ctx. So at the end of a measurement, each waiter still has to acquire
+			// the lock once.
 			{name: "go-zookeeper's Lock", kind: report.Peer, floor: bareZooKeeper, most: 150, keeps: true, open: zooKeeperLock},
 		},
 	}
@@ -92,7 +94,7 @@ func prepareZooKeeper(ctx context.Context, at []string) error {
 	return nil
 }
 
-// zooKeeperBare makes the two commits that any lock needs at least.
+// zooKeeperBare is the floor of ZooKeeper: the two commits that any lock needs at least.
 func zooKeeperBare(ctx context.Context, at []string, _ task) (*party, error) {
 	conn, err := openZooKeeper(ctx, at, 0)
 	if err != nil {

@@ -43,7 +43,8 @@ func zooKeeperVersion(ctx context.Context, at []string) (string, error) {
 	return askZooKeeper(ctx, at, zooVersion)
 }
 
-// countZooKeeper counts the transactions, which the servers number.
+// countZooKeeper returns a meter of the transactions, based on the number of the last transaction
+// that a server reports.
 func countZooKeeper(_ context.Context, at []string) (meter, func(), error) {
 	return func(ctx context.Context) (float64, error) {
 		last, err := askZooKeeper(ctx, at, zxid)
@@ -51,6 +52,6 @@ func countZooKeeper(_ context.Context, at []string) (meter, func(), error) {
 			return 0, err
 		}
 		n, err := strconv.ParseUint(last, 16, 64)
-		return float64(n & math.MaxUint32), err // the upper half is the number of the leader's epoch
+		return float64(n & math.MaxUint32), err // the upper half of the transaction number is the leader's epoch
 	}, func() {}, nil
 }

@@ -18,12 +18,14 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The folder before holds the exact SQL statements of the last version without a row for each waiter.
+// The folder before contains the SQL statements of an older version of rowlock: the last one whose tables had no row
+// for each waiter.
 //
 //go:embed testdata/before_waiters
 var before embed.FS
 
-// earlier is a client of that version. The client runs these statements as that version's Go code did, and does nothing else.
+// earlier is a backend that behaves like that older version. It runs these statements in the same order as the older
+// version's Go code.
 type earlier struct {
 	db     *sql.DB
 	server string // the folder that contains the statements
@@ -45,7 +47,7 @@ func (e *earlier) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Backend: "earlier", Token: driver.LinearizableToken}
 }
 
-// hexed encodes s in hexadecimal digits, because the statements for MySQL and MariaDB expect texts in that form.
+// hexed encodes s in hexadecimal digits for MySQL and MariaDB, because their statements expect texts in that form.
 func (e *earlier) hexed(s string) string {
 	if e.server == "mysql" || e.server == "mariadb" {
 		return hex.EncodeToString([]byte(s))
@@ -120,7 +122,8 @@ func (e *earlier) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, nil
 }
 
-// notRenewed distinguishes a lost lease from one whose row another transaction had locked at that moment.
+// notRenewed is called when a renewal changed no row. It tells whether the lease is lost,
+// or another transaction had only locked the lease's row.
 func (e *earlier) notRenewed(ctx context.Context, g driver.Grant) (driver.Outcome, error) {
 	now := map[string]string{"postgres": "clock_timestamp()", "mysql": "UTC_TIMESTAMP(6)", "mariadb": "UTC_TIMESTAMP(6)", "sqlite": "(julianday('now') - 2440587.5) * 86400000000"}
 	alive := 0

@@ -30,8 +30,8 @@ type client struct {
 	db    *sql.DB
 }
 
-// The network drops no replies. lib/pq ignores the end of a call's context, and waits for a reply until the connection ends
-// (TestSilenceWithPQ).
+// The conformance suite with lib/pq drops no replies. lib/pq ignores that the context of a call has ended,
+// and waits for the reply until the connection ends (TestSilenceWithPQ).
 var (
 	_ locktest.Closer      = (*network)(nil)
 	_ locktest.Expirer     = (*network)(nil)
@@ -39,7 +39,7 @@ var (
 	_ locktest.Partitioner = (*network)(nil)
 )
 
-// backend remembers its grants, so that the harness can make the backend check them.
+// backend is a Backend that remembers its grants, so that the test can make it renew them.
 type backend struct {
 	*advisory.Backend
 
@@ -90,7 +90,7 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 	return b, nil
 }
 
-// with applies a change to the network of a client.
+// with calls do with the client of b, to change the client's network.
 func (n *network) with(b driver.Backend, do func(*client)) error {
 	n.mu.Lock()
 	c := n.clients[b]
@@ -122,8 +122,8 @@ func (n *network) Restore(b driver.Backend) error {
 	return n.with(b, func(c *client) { c.proxy.Restore() })
 }
 
-// Expire ends the session of key's holder. The method returns after the server has ended the session and a heartbeat of the
-// holder has detected the end. Before that, the outcome of the holder's next call would be unknown.
+// Expire ends the session of key's holder. Expire returns after the server has ended the session and a heartbeat
+// of the holder has detected this. Before that, the outcome of the holder's next call would be unknown.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	if err := terminate(ctx, n.raw, advisory.Key(key.Namespace, key.Name)); err != nil {
 		return err

@@ -33,15 +33,15 @@ const (
 	soakPool    = 4
 	soakWorkers = 6
 	soakTTL     = 4 * time.Second
-	soakCalm    = 2 * soakTTL // the time between two faults, in which no fault explains a lost lease
+	soakCalm    = 2 * soakTTL // the time between two faults, long enough that the last fault no longer explains a lost lease
 )
 
-func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // the driver would log each broken connection
+func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // without this, the driver would log each broken connection
 
-// The application's transactions and the locks share a small pool. The pool survives connection resets, black holes and restarts
-// of the server. A lease may be lost only if, within the TTL before the loss, nothing reached the server for a quarter of the
-// TTL. A connection reset alone ends no lease. At the end, every connection of the pool can be used. Between two faults the
-// server has at most two sessions more than the pool.
+// An application's transactions and its locks share a small pool, while faults happen: connection resets,
+// lost packets and server restarts. A lease may be lost only if the server was unreachable for at least a quarter
+// of the TTL shortly before. A connection reset alone loses no lease. At the end, every connection of the pool can be
+// used. Between two faults, the server has at most two sessions more than the pool has connections.
 func TestASmallPoolIsSharedThroughFaults(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *soak{
@@ -58,12 +58,12 @@ func TestASmallPoolIsSharedThroughFaults(t *testing.T) {
 	}
 }
 
-// soak is an application with a small pool, and its server behind a faulty network.
+// soak is an application with a small pool. A fault-injecting proxy is between the application and its server.
 type soak struct {
 	server *testserver.Server
 	proxy  *faultproxy.Proxy
 	direct *sql.DB
-	count  string // a statement that counts the application's sessions
+	count  string // a query for the number of the application's sessions on the server
 
 	backend *sqllock.Backend
 	begin   func(context.Context) (transaction, error)
@@ -76,7 +76,7 @@ type soak struct {
 	failed   int // failed jobs
 	granted  int
 	renewed  int
-	sessions int // the largest number of sessions between two faults
+	sessions int // the largest number of sessions on the server between two faults
 }
 
 // transaction is one transaction of the application.
@@ -100,7 +100,7 @@ func soakServer(t *testing.T, engine string) *soak {
 	testenv.DSN(t, engine)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	server, err := testserver.Start(ctx, engine, testserver.Options{Durable: true}) // a server that is killed must not lose a lease
+	server, err := testserver.Start(ctx, engine, testserver.Options{Durable: true}) // no lease may be lost when the server is killed, so each commit is flushed
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
 	proxy, err := faultproxy.New(server.Addr)
@@ -125,7 +125,7 @@ func soakServer(t *testing.T, engine string) *soak {
 	return s
 }
 
-// address returns the server's address through the proxy, with further settings.
+// address returns a DSN that leads through the proxy, with settings appended.
 func (s *soak) address(t *testing.T, settings string) string {
 	t.Helper()
 	if s.server.Engine == testserver.Postgres {
@@ -234,7 +234,7 @@ func (s *soak) run(t *testing.T) {
 	}
 	stop()
 	workers.Wait()
-	_ = locker.Close() // may return an error for a lease whose release failed
+	_ = locker.Close() // ignores the error of a lease whose release has failed before
 	t.Logf("%s", s)
 	for _, l := range s.losses {
 		assert.True(t, s.excused(l), "lost %s after %s, but not to the network: %v", l.at.Sub(s.lastBefore(l).end), s.lastBefore(l).kind, l.err)
@@ -249,9 +249,9 @@ func (s *soak) note(what func()) {
 	what()
 }
 
-// works runs jobs until ctx ends. Each job is a transaction under a lock. Half of the jobs take longer than the TTL, so their
-// leases must be renewed. There are as many names as connections in the pool, so the transactions can use the whole pool. Some
-// names have two workers.
+// works runs jobs until ctx ends. Each job is a transaction under a lock. Half of the jobs take longer than the TTL,
+// so their leases must be renewed. There are as many lock names as connections in the pool,
+// so transactions under locks can use the whole pool. Two workers compete for some of the names.
 func (s *soak) works(ctx context.Context, locker *rowlock.Locker, i int) {
 	for ctx.Err() == nil {
 		err := locker.Do(ctx, fmt.Sprintf("job %d", i%soakPool), func(ctx context.Context, _ *rowlock.Lease) error { return s.job(ctx) })
@@ -316,15 +316,15 @@ func (s *soak) inflict(t *testing.T, kind int) {
 	s.note(func() { s.faults = append(s.faults, f) })
 }
 
-// calm waits until no fault can explain a loss any more. First it waits until the server has ended the sessions of broken
-// connections. After that, the server must never have more than two sessions beyond the size of the pool.
+// calm waits for the time length, and until the server has ended the sessions of broken connections. From then on,
+// calm fails the test if the server has more than soakPool + 2 sessions.
 func (s *soak) calm(t *testing.T, length time.Duration) {
 	t.Helper()
 	const most = soakPool + 2
 	settled := false
 	for end := time.Now().Add(length); time.Now().Before(end) || !settled; {
 		n := 0
-		if err := s.direct.QueryRow(s.count).Scan(&n); err == nil { // after a restart the first attempt may use the old connection
+		if err := s.direct.QueryRow(s.count).Scan(&n); err == nil { // after a restart, the first query may fail because it uses an old connection
 			switch {
 			case settled:
 				require.LessOrEqual(t, n, most, "sessions on the server")
@@ -338,8 +338,8 @@ func (s *soak) calm(t *testing.T, length time.Duration) {
 	}
 }
 
-// excused reports whether a fault explains the lost lease: within the TTL before l, nothing reached the server for a quarter of
-// the TTL.
+// excused reports whether a fault explains the lost lease. Such a fault lasted at least a quarter of the TTL,
+// and did not end more than one TTL before the loss.
 func (s *soak) excused(l loss) bool {
 	for _, f := range s.faults {
 		if f.begin.Before(l.at) && f.end.After(l.at.Add(-soakTTL)) && f.end.Sub(f.begin) >= soakTTL/4 {
@@ -359,7 +359,7 @@ func (s *soak) lastBefore(l loss) (last fault) {
 	return last
 }
 
-// free waits until all connections of the pool are idle, and then uses all of them at the same time.
+// free waits until all connections of the pool are idle, and then checks that all of them work at the same time.
 func (s *soak) free(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool { return s.inUse() == 0 }, 30*time.Second, 10*time.Millisecond, "a connection of the pool is never returned")

@@ -16,7 +16,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// With lib/pq, too, a guard's calls end when their context ends, at whatever point the server stops answering.
+// With lib/pq, a call of a guard returns when its context ends, no matter at which of its statements the server stops
+// answering.
 func TestASilentServerHoldsNoGuardUpWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -46,7 +47,7 @@ func TestASilentServerHoldsNoGuardUpWithPQ(t *testing.T) {
 				db, err := sql.Open("postgres", u.String())
 				require.NoError(t, err)
 				return proxy, func(ctx context.Context) error { return call(ctx, fence.Postgres(db)) }, func() {
-					proxy.Close() // closed first, because a hanging call would delay the other Close
+					proxy.Close() // closed first, because a hanging call would delay the Close of the pool
 					_ = db.Close()
 				}
 			})

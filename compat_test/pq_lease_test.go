@@ -18,8 +18,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// With lib/pq, a lease row keeps every promise, even if the row's clients die, are cut off, or lose replies. lib/pq opens
-// connections without a context, and waits for an answer until the connection ends.
+// With lib/pq, sqllock keeps the driver contract, even if clients die, are cut off, or lose replies.
+// lib/pq makes this hard: it opens connections without a context, and waits for a reply until the connection ends.
 func TestConformanceOfLeaseRowsWithPQ(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
@@ -76,8 +76,9 @@ func (l *leaseRows) Expire(ctx context.Context, key driver.Key) error {
 	return err
 }
 
-// lib/pq exposes no connection that receives notifications. A release still reserves the lock for the waiter that is next in the
-// queue. This waiter detects the reservation by polling, and the backend reports that it polls.
+// With lib/pq, a backend cannot receive notifications, because lib/pq gives access to no such connection.
+// A release still reserves the lock for the next waiter in the queue. The waiter finds the reservation by polling.
+// The backend's capabilities say that it polls.
 func TestWaitingForALeaseRowWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

@@ -14,8 +14,9 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Promise 10: with lib/pq, too, Up, Down and Status end when their context ends, at whatever point the server stops answering.
-// After an interrupted Up, the next Up continues at the point of interruption.
+// Promise 10: with lib/pq, the functions Up, Down and Status return when their context ends, no matter at
+// which statement the server stops answering. After an interrupted Up, the next Up continues where the first one
+// stopped.
 func TestASilentServerHoldsNoMigrationUpWithPQ(t *testing.T) {
 	t.Parallel()
 	up := func(ctx context.Context, db *sql.DB) error { return migrations.Up(ctx, db, migrations.Postgres) }
@@ -47,7 +48,7 @@ func TestASilentServerHoldsNoMigrationUpWithPQ(t *testing.T) {
 				db, err := sql.Open("postgres", u.String())
 				require.NoError(t, err)
 				return proxy, func(ctx context.Context) error { return c.call(ctx, db) }, func() {
-					proxy.Close() // closed first, because a hanging call would delay the other Close
+					proxy.Close() // closed first, because a hanging call would delay the Close of the pool
 					_ = db.Close()
 				}
 			})

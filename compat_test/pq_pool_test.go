@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// With lib/pq, too, leases are renewed and released while the application's transactions use the whole pool. Acquire reports an
-// error if the pool has no free connection.
+// With lib/pq, leases are renewed and released while the application's transactions use the whole pool.
+// Acquire reports an error if the pool has no free connection.
 func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
 	t.Parallel()
 	db := open(t, "postgres", database(t)+"&connect_timeout=5")
@@ -34,7 +34,7 @@ func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
 	require.NoError(t, err)
 	begin(t, db)
 	begin(t, db)
-	select { // the channel contains at most one earlier event
+	select { // the channel may still contain one earlier event
 	case <-renewed:
 	default:
 	}
@@ -51,7 +51,8 @@ func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
 	require.NoError(t, lease.Release(t.Context()))
 }
 
-// With lib/pq, the backend knows whether connection attempts have a timeout, for every way to open the handle.
+// With lib/pq, the backend detects whether connection attempts have a timeout. It does so for every way
+// to open a *sql.DB.
 func TestUnboundedConnectsWithPQ(t *testing.T) {
 	t.Parallel()
 	for dsn, warnings := range map[string]int{"postgres://app@db/app": 1, "postgres://app@db/app?connect_timeout=5": 0} {

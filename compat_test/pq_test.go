@@ -21,8 +21,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// With lib/pq, an advisory lock keeps every promise that a session lock can keep, even if the lock's clients die, are cut off, or
-// lose replies.
+// With lib/pq, package advisory keeps the driver contract for session locks, even if clients die, are cut off,
+// or lose replies.
 func TestConformanceOfAdvisoryWithPQ(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb) })
@@ -54,8 +54,8 @@ func TestLossWithPQ(t *testing.T) {
 	require.NoError(t, second.Release(t.Context()))
 }
 
-// A lib/pq session in an unknown state is closed and not returned to the pool. A call may be cancelled at any moment. After the
-// call's grant is released, no lock remains.
+// If the state of a lib/pq session is unknown, the backend closes the session and does not return it to the pool.
+// So no lock stays held after a call was cancelled at any moment and its grant was released.
 func TestDoubtWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -64,7 +64,7 @@ func TestDoubtWithPQ(t *testing.T) {
 	b := advisory.NewDB(db)
 	for i := range 50 {
 		r := driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*40*time.Microsecond) // the timeout may end the call at any point
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*40*time.Microsecond) // the timeout may end the call at any statement
 		if g, err := b.Acquire(ctx, r); err == nil {
 			_ = b.Release(ctx, g)
 		}
@@ -75,9 +75,9 @@ func TestDoubtWithPQ(t *testing.T) {
 	require.Eventually(t, func() bool { return db.Stats().InUse == 0 && locks(t, direct) == 0 }, 20*time.Second, 5*time.Millisecond)
 }
 
-// lib/pq does not cancel a statement when the statement's context ends and the server is silent. The library's calls still end in
-// time. The lease is not trusted for longer than its TTL, and the locker can be closed. Statements that wait for the server end
-// when the connection is closed.
+// If the server stops answering, lib/pq does not end a statement when its context ends.
+// Calls of rowlock still return in time, the holder stops trusting its lease within the TTL,
+// and the locker can be closed. The hanging statements end when their connection is closed.
 func TestSilenceWithPQ(t *testing.T) {
 	t.Parallel()
 	direct := database(t)
@@ -118,8 +118,8 @@ func TestSilenceWithPQ(t *testing.T) {
 	require.Eventually(t, func() bool { return locks(t, open(t, "pgx", direct)) == 0 }, 20*time.Second, 5*time.Millisecond)
 }
 
-// With lib/pq, too, the backend refuses a pooler in transaction mode, whether the pooler is old or new, and leaves nothing
-// locked. A lock that lasts for one transaction works.
+// With lib/pq, the backend refuses to lock behind a PgBouncer in transaction mode, of an old or a new version,
+// and leaves no lock held. The lock of InTx, which lasts for one transaction, works.
 func TestTransactionPoolingWithPQ(t *testing.T) {
 	t.Parallel()
 	for pooler, fresh := range map[string]func(testing.TB) (pooled, direct string){
@@ -179,7 +179,7 @@ func open(tb testing.TB, driverName, dsn string) *sql.DB {
 
 const here = " FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 
-// locks returns how many advisory locks another session sees.
+// locks returns how many advisory locks the server holds, as another session sees them.
 func locks(tb testing.TB, db *sql.DB) (n int) {
 	tb.Helper()
 	require.NoError(tb, db.QueryRow("SELECT count(*)"+here).Scan(&n))

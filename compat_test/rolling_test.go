@@ -52,7 +52,8 @@ func eachFleet(t *testing.T, do func(t *testing.T, f fleet)) {
 func (f fleet) earlier(t *testing.T) driver.Backend { return newEarlier(t, f.open(), f.server) }
 func (f fleet) present() driver.Backend             { return f.now(f.open()) }
 
-// ready creates the tables and grants one lock. In this test, clients of the version before have no statements for a first grant.
+// ready creates the tables and grants one lock. The first grant of a lock needs its own statements,
+// and the folder before does not contain those of the older version.
 func (f fleet) ready(t *testing.T) *sql.DB {
 	db := f.open()
 	require.NoError(t, migrations.Up(t.Context(), db, f.dialect))
@@ -65,9 +66,10 @@ func (f fleet) ready(t *testing.T) *sql.DB {
 	return db
 }
 
-// While a fleet is upgraded, clients of the version before and clients of this version use the same table. No two clients hold a
-// lock at the same time, and tokens rise. A client gets no error except that the lock is held. Clients of the version before
-// poll, and no release notifies them, so they acquire the lock less often.
+// While a fleet is upgraded, clients of the version before and clients of this version use the same table.
+// No two clients hold a lock at the same time, and tokens rise. The only error that a client gets is
+// that the lock is held. Clients of the version before poll, and no release notifies them.
+// So they acquire the lock less often.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
@@ -90,7 +92,7 @@ func TestRollingUpgrade(t *testing.T) {
 	})
 }
 
-// relay is one lock that all clients acquire in turn.
+// relay counts the grants of one lock that all clients acquire, and the clients that hold it.
 type relay struct {
 	inside           atomic.Int32
 	newest           atomic.Uint64
@@ -138,8 +140,9 @@ func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *
 		assert.NoError(t, lease.Err())
 		r.inside.Add(-1)
 		assert.NoError(t, lease.Release(context.Background()))
-		// The delay stands for other work of the client. A release of the version before notifies nobody. Without the delay, a
-		// client of that version would acquire the lock again at once, while clients of this version poll seldom.
+		// The delay stands for other work of the client. A release of the version before notifies nobody.
+		// Without the delay, the same client would acquire the lock again at once, because the waiters
+		// of this version poll seldom.
 		time.Sleep(20 * time.Millisecond)
 	}
 }
@@ -164,7 +167,7 @@ func TestRollingMinHold(t *testing.T) {
 			_, err := present.Acquire(t.Context(), "job", rowlock.Wait(2*time.Second))
 			waited <- err
 		}()
-		if f.dialect == migrations.MySQL { // the release of this version reads the queue that contains the waiter
+		if f.dialect == migrations.MySQL { // the release of this version reads the queue in which this waiter is
 			require.Eventually(t, func() bool {
 				n := 0
 				return db.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL").Scan(&n) == nil && n == 1

@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// Chart has one line for each mark, with the mark's name on the left and its value on the right. So no texts overlap.
+// Chart is a chart with one line for each mark. The mark's name is on the left and its value on the right,
+// so no texts overlap.
 type Chart struct {
 	Title  string
 	Note   string // a text below the title that says what the chart shows
 	Log    bool
-	Binary bool                 // round values are powers of two
+	Binary bool                 // if true, the ticks of the axis are powers of two
 	Words  func(float64) string // formats a value
-	Line   float64              // a value to compare with; 0 means none
+	Line   float64              // a value that is drawn as a dashed line for comparison; 0 means none
 	Groups []Group
 }
 
@@ -27,8 +28,8 @@ type Group struct {
 	Marks []Mark
 }
 
-// Mark is a point on a logarithmic scale, or a bar on a linear scale. To is the end of a thin line, for example a 99th
-// percentile.
+// Mark is a point on a logarithmic scale, or a bar on a linear scale. The field To is the end of a thin line
+// from the mark, for example a 99th percentile.
 type Mark struct {
 	Name, Kind string
 	Value, To  float64
@@ -39,7 +40,7 @@ const (
 	lineHeight = 22
 	nameWidth  = 280 // width of the names
 	textWidth  = 150 // width of the values
-	charWidth  = 7.2 // width of the widest characters that are likely
+	charWidth  = 7.2 // the width of a wide character in pixels
 	plotLeft   = nameWidth + 14
 	plotRight  = chartWidth - textWidth - 8
 )
@@ -65,7 +66,7 @@ func (c Chart) SVG() []byte {
 	for _, tick := range s.ticks {
 		x := s.x(tick)
 		fmt.Fprintf(&b, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, top-4, height-10)
-		words := "0" // zero has no unit
+		words := "0" // the tick at zero has no unit
 		if tick != 0 {
 			words = whole.ReplaceAllString(c.Words(tick), "$1")
 		}
@@ -103,7 +104,7 @@ func (c Chart) mark(b *bytes.Buffer, s scale, m Mark, y float64) {
 	}
 }
 
-// sign draws a mark. The kinds of marks differ in shape as well as in colour.
+// sign draws the symbol of a mark. The kinds of marks differ in shape as well as in colour.
 func sign(b *bytes.Buffer, kind string, x, y float64) {
 	if kind == Floor {
 		fmt.Fprintf(b, "<rect class=\"sign floor\" x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\"/>\n", x-4.5, y-4.5)
@@ -140,7 +141,7 @@ func (c Chart) has(kind string) bool {
 	return false
 }
 
-// whole matches the decimal digits of a round number.
+// whole matches decimal places that are all zero, which are removed.
 var whole = regexp.MustCompile(`\.0+(\D|$)`)
 
 // shorten shortens a name that is too long for its column.
@@ -155,7 +156,7 @@ func text(b *bytes.Buffer, class string, x, y float64, s string) {
 	fmt.Fprintf(b, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", class, x, y, html.EscapeString(s))
 }
 
-// scale maps values to the plot.
+// scale maps values to horizontal positions in the chart.
 type scale struct {
 	log      bool
 	from, to float64

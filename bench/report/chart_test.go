@@ -37,7 +37,7 @@ func TestChartTextsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// The ticks of an axis are round numbers of the axis's unit. Zero has no unit.
+// The ticks of an axis are round numbers of the axis's unit. The tick at zero has no unit.
 func TestChartTicksAreRound(t *testing.T) {
 	c := Chart{Binary: true, Words: Bytes, Groups: []Group{{Marks: []Mark{{"a", Rowlock, 168 << 10, 0}}}}}
 	var ticks []string
@@ -56,7 +56,8 @@ type box struct {
 	left, right, y float64
 }
 
-// texts returns the boxes of all texts, computed with the largest average width of letters of 12 pixels.
+// texts returns the bounding box of each text in the chart. It estimates the width with the widest average letter
+// of a font of 12 pixels.
 func texts(t *testing.T, svg []byte) (all []box) {
 	d := xml.NewDecoder(strings.NewReader(string(svg)))
 	for {

@@ -14,7 +14,8 @@ type Column struct {
 	Cell  func(Row) string
 }
 
-// Of returns a column that shows the figure of the key as text, or a dash if there is none.
+// Of returns a column that shows the figure with this key, formatted by words, or a dash if a row does not have
+// the figure.
 func Of(title, key string, words func(float64) string) Column {
 	return Column{title, func(r Row) string {
 		v, ok := r.Figures[key]
@@ -25,7 +26,7 @@ func Of(title, key string, words func(float64) string) Column {
 	}}
 }
 
-// Ratio returns a column that shows a median with the smallest and the largest value of the rounds.
+// Ratio returns a column that shows the median of the ratio, with the smallest and the largest value of the rounds.
 func Ratio(title string) Column {
 	return Column{title, func(r Row) string {
 		v, ok := r.Figures["ratio"]
@@ -105,7 +106,7 @@ func (s Section) versions() string {
 	return strings.Join(all, ", ")
 }
 
-// Machines returns the machines on which the tables were measured. There should be only one machine.
+// Machines returns the machines on which the tables were measured. All tables should be from one machine.
 func Machines(all []Table) string {
 	var found []string
 	for _, t := range all {
@@ -151,6 +152,6 @@ func Tenths(v float64) string {
 	return fmt.Sprintf("%.1f", v)
 }
 
-// Count formats a number without decimal digits, and Share formats a fraction.
+// Count formats a number without decimal digits. Share formats a fraction.
 func Count(v float64) string { return fmt.Sprintf("%.0f", v) }
 func Share(v float64) string { return fmt.Sprintf("%.2f", v) }

@@ -14,25 +14,26 @@ import (
 	"time"
 )
 
-// These are the kinds of rows.
+// These are the kinds of locks that a row can be about.
 const (
 	Floor   = "floor"   // the minimum work of any lock in the same store
 	Rowlock = "rowlock" // a lock of rowlock
 	Peer    = "peer"    // a lock of another library
 )
 
-// Table contains the figures for one question, with a section for each store.
+// Table contains the figures of one kind of measurement, with a section for each store.
 type Table struct {
 	Name     string
 	Sections []Section
 }
 
-// Section contains the rows of one store, and how they were measured. Each section may be from a run of its own.
+// Section contains the rows of one store, and how they were measured. Sections may come from different runs
+// of the benchmark.
 type Section struct {
 	Store    string            `json:"store"`
 	Title    string            `json:"title"`
 	Measured time.Time         `json:"measured"`
-	How      string            `json:"how"` // how often and for how long the rows were measured
+	How      string            `json:"how"` // the number and length of the rounds, as text
 	Quick    bool              `json:"quick,omitempty"`
 	Machine  string            `json:"machine"`
 	Load     float64           `json:"load,omitempty"` // load average of the minute before the run, if the system reports one; it shows the other work of the machine
@@ -40,18 +41,18 @@ type Section struct {
 	Rows     []Row             `json:"-"`
 }
 
-// Row contains the figures of one measured thing. The end of a figure's key is its unit: _us, _ms, _bytes, _per_s. A figure
-// without such an end is a count or a ratio.
+// Row contains the figures of one lock. The suffix of a figure's key is its unit: _us, _ms, _bytes, _per_s.
+// A figure without such a suffix is a count or a ratio.
 type Row struct {
 	Lock       string             `json:"lock"`
 	Kind       string             `json:"kind"`
 	Contenders int                `json:"contenders,omitempty"`
 	Processes  int                `json:"processes,omitempty"`
 	Figures    map[string]float64 `json:"figures,omitempty"`
-	Error      string             `json:"error,omitempty"` // why all or some figures are missing
+	Error      string             `json:"error,omitempty"` // the error, if some or all figures are missing
 }
 
-// Load reads a table. If the table was never measured, Load returns an empty table.
+// Load reads a table. If the file does not exist, Load returns an empty table.
 func Load(folder, name string) (Table, error) {
 	t := Table{Name: name}
 	text, err := os.ReadFile(t.path(folder))

@@ -1,9 +1,9 @@
-// Command matrix runs the conformance suite of every backend on every release of its servers that is available here. The command
-// writes the table of docs/compatibility.md:
+// Command matrix runs the conformance suite of every backend on every server release that is available
+// on this machine. The command writes the table of docs/compatibility.md:
 //
 // make compat
 //
-// A release that is not available also has a row, with the reason.
+// The table also has a row for each release that is not available, with the reason.
 package main
 
 import (

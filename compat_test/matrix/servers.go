@@ -21,9 +21,9 @@ import (
 // server is one release of a server, and the suites that run on that release.
 type server struct {
 	name    string
-	engine  string // if none, the command starts no server
+	engine  string // if nil, the command starts no server itself
 	version string // in the form that the package testserver expects
-	as      string // the engine's name in the tests, if that name differs from engine
+	as      string // the name of the engine in test names, if it differs from engine
 	suites  []suite
 	absent  string // why the release is not available
 }
@@ -104,7 +104,7 @@ func (s server) run(ctx context.Context, all *suites) (rows []result) {
 		if v := release(server); v != "" {
 			row.version = v
 		}
-	} else if s.name == "ZooKeeper, three servers" { // their suite starts the three servers
+	} else if s.name == "ZooKeeper, three servers" { // the suite itself starts the three servers
 		environment = append(environment, testserver.Variable(testserver.ZooKeeper)+"=none")
 	}
 	for _, of := range s.suites {

@@ -18,7 +18,7 @@ type suites struct {
 	built  map[string]string
 }
 
-// suite names the conformance tests that a package has for one server.
+// suite selects the conformance tests that a package has for one server.
 type suite struct {
 	pkg  string // the package's folder in the module
 	run  string // the pattern for the flag -run
@@ -31,7 +31,7 @@ type result struct {
 	suite
 	passed, skipped, failed int
 	problem                 string
-	absent                  bool // the release is not available, which is expected
+	absent                  bool // true if the missing release is expected
 	took                    time.Duration
 }
 
@@ -62,7 +62,7 @@ func (s *suites) build(ctx context.Context, of suite) (string, error) {
 	return path, nil
 }
 
-// here names the package of this module.
+// here is the name of the package compat_test of this module.
 const here = "compat_test"
 
 var verdict = regexp.MustCompile(`(?m)^ *--- (PASS|SKIP|FAIL): (\S+)`)
