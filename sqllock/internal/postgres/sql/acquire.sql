@@ -1,6 +1,6 @@
--- Parameters: $1 namespace, $2 name, $3 nonce, $4 holder, $5 note; in microseconds $6 TTL, $7 minimum hold, $8 hand-over delay.
--- Result: one row, or none if the meta row is missing: verdict, token, and of the lock's holder: holder, note, microseconds since the grant and until the lock is free.
--- Promise: one statement; waits at most 25 ms, and only for an insert of the same name; writes nothing unless it grants; a grant is durable.
+-- Parameters: $1 namespace; $2 name; $3 nonce; $4 holder; $5 note; $6 TTL, $7 minimum hold and $8 hand-over delay, all three in microseconds.
+-- Result: one row, or no row if the meta row is missing: verdict ('granted', or the reason why the lock was not granted); the token of this grant, or else of the lock's last grant; the holder and note of the last grant before this statement; if the lock was not granted, the microseconds since that last grant and until the lock is free, else 0 and 0.
+-- Promise: is one statement. It waits for at most 25 ms, and only for another transaction that inserts a row of the same name. It writes nothing unless it grants the lock. A grant is durable.
 WITH seen AS MATERIALIZED (
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
@@ -21,8 +21,9 @@ WITH seen AS MATERIALIZED (
        AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid)
        FOR UPDATE OF l SKIP LOCKED
 ), unpruned AS MATERIALIZED (
-    -- Prune may have deleted the name's row a moment ago, with a token that this snapshot does not contain. So the
-    -- floor is read again, under a lock that keeps Prune from raising it until this insert is visible.
+    -- Prune may have deleted the name's row a moment ago, and raised the floor to that row's token. This statement's
+    -- snapshot still has the old floor. So the floor is read again, under a lock that keeps Prune from raising the
+    -- floor until this insert is visible.
     SELECT m.floor, clock_timestamp() AS now,
            set_config('lock_timeout', '25ms', true),
            CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END

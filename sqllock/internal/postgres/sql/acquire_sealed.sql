@@ -1,8 +1,8 @@
--- Parameters: those of acquire.sql, $9 the id of the waiter, or NULL, $10 the domain of the lock's tokens, $11 the longest wait for older holders' transactions in milliseconds.
--- Result: the row of acquire_waiting.sql, and whether the mark of the lock's own name is this grant's now.
--- Promise: that of acquire_waiting.sql. A grant also raises the mark if its token is smaller and of the same domain, as raise.sql of package fence does, after every transaction that has checked the mark has ended. While the statement waits, this lock is contended for other processes; other locks are not affected.
+-- Parameters: $1 to $8 as in acquire.sql; $9 the id of the waiter's row, or NULL; $10 the token domain of the lock; $11 the longest time to wait for the transactions of older holders, in milliseconds.
+-- Result: the columns of acquire_waiting.sql, except that the last column tells whether the fence mark of the lock's own name now belongs to this grant.
+-- Promise: is acquire.sql with the following differences. A lock that is reserved for this waiter is granted to it. A grant also raises the fence mark, if the mark's token is smaller and of the same domain, as raise.sql of package fence does. The mark is raised only after every transaction that has checked the mark has ended. While the statement waits, other processes are refused this lock as contended. Other locks are not affected.
 WITH seen AS MATERIALIZED (
-    -- Comments in acquire.sql and acquire_waiting.sql explain the rest.
+    -- The comments in acquire.sql and acquire_waiting.sql explain the parts that have no comment here.
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
@@ -34,13 +34,13 @@ WITH seen AS MATERIALIZED (
        AND s.token IS NULL
        FOR SHARE OF m SKIP LOCKED
 ), turn AS MATERIALIZED (
-    -- Later checks of the mark are blocked: see check.sql of package fence.
+    -- This lock blocks later checks of the fence mark: see check.sql of package fence.
     SELECT k.token, pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
                $2::text COLLATE pg_catalog."C",
                pg_catalog.hashtextextended($1::text COLLATE pg_catalog."C", 'rowlock_lease_fence'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int8)))
       FROM locked k
 ), raised AS (
-    -- A larger mark stays as it is, and the lock is granted nevertheless: the guard refuses the grant.
+    -- A mark with a larger token does not change. The lock is granted nevertheless, and the guard then refuses the grant.
     INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
     SELECT $1::text, $2::text, k.token, $3::text::uuid, $10::text, clock_timestamp()
       FROM turn k
@@ -50,8 +50,8 @@ WITH seen AS MATERIALIZED (
        AND (f.token < excluded.token OR f.token = excluded.token AND f.nonce = excluded.nonce)
  RETURNING f.token
 ), drained AS MATERIALIZED (
-    -- Counting the raised marks waits until the mark is raised. So this reads the clock after the wait, and the lease
-    -- starts then.
+    -- The count is known only after the mark is raised. So the clock is read after the wait for older transactions, and
+    -- the lease starts at that time.
     SELECT r.marks = 1 AS sealed, clock_timestamp() AS now
       FROM (SELECT count(*) AS marks FROM raised) r
 ), won AS (
@@ -81,8 +81,8 @@ WITH seen AS MATERIALIZED (
         ON CONFLICT (namespace, name) DO NOTHING
  RETURNING l.token
 ), begun AS (
-    -- This must not wait, because the wait would hold the floor, which all locks share. If a name has a mark and no
-    -- row, the guard raises the mark.
+    -- This insert must not wait, because the statement has locked the floor, which all locks share. If the lock had no
+    -- row but its name has a fence mark, the guard raises the mark later.
     INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
     SELECT $1::text, $2::text, i.token, $3::text::uuid, $10::text, clock_timestamp()
       FROM inserted i

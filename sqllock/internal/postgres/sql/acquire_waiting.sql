@@ -1,8 +1,8 @@
--- Parameters: those of acquire.sql, $9 the id of the waiter, $10 1 if a release may grant the request later, else 0, and 2 more if the process did not wait before, $11 the channel on which it listens, or an empty text.
--- Result: the row of acquire.sql, how many waiters have waited longer, the id of the waiter that the lock was reserved for and that did not acquire it, or an empty text, and whether the waiter's row was written.
--- Promise: that of acquire.sql, except that a refused waiter's request is deposited in its row. A lock that is reserved for this waiter is granted to it.
+-- Parameters: $1 to $8 as in acquire.sql; $9 the id of the waiter's row; $10 the sum of 1 if a later release may grant the request, and 2 if the process did not wait before; $11 the channel on which the process listens, or an empty text.
+-- Result: the columns of acquire.sql, and then: how many waiters have waited longer; the id of the waiter that the lock was reserved for and that did not acquire it, or an empty text; whether the statement wrote the waiter's row.
+-- Promise: is acquire.sql with two differences. If the request is refused and a later release may grant it, the statement deposits the request in the waiter's row. A lock that is reserved for this waiter is granted to it.
 WITH seen AS MATERIALIZED (
-    -- Comments in acquire.sql explain the rest.
+    -- The comments in acquire.sql explain the parts that have no comment here.
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
@@ -70,9 +70,9 @@ WITH seen AS MATERIALIZED (
 ), granted AS (
     SELECT token FROM won UNION ALL SELECT token FROM inserted
 ), moved AS (
-    -- After this grant, releases do not notify the process until it sends a request again for another waiting
-    -- goroutine. Its waiting time restarts now. A grant withdraws the deposited request, also if the lock's row was
-    -- pruned meanwhile.
+    -- After this grant, no release chooses the process until the process sends a request for another waiting goroutine.
+    -- The waiting time of the process starts again now. The grant also withdraws the deposited request, even if the
+    -- lock's row was pruned meanwhile.
     UPDATE rowlock_lease_waiter w
        SET since = clock_timestamp(), callable = false, nonce = NULL
       FROM granted

@@ -1,4 +1,4 @@
 -- Parameters: $1 the channel on which the session listens.
--- Result: one row.
--- Promise: releases can see that the session lives, exactly as long as it lives.
+-- Result: one row: whether the session has acquired the advisory lock.
+-- Promise: the session holds an advisory lock on the channel's name until the session ends. So a release can check whether the session is alive.
 SELECT pg_try_advisory_lock(hashtextextended($1::text, 0::bigint)) AS locked

@@ -1,6 +1,6 @@
--- Parameters: $1 namespace, $2 name.
--- Result: one row: whether the row was created, and the previous lock_timeout, which the caller restores.
--- Promise: inserts a row that was never granted, visible to others when the transaction commits; waits at most 25 ms for another transaction that inserts it.
+-- Parameters: $1 namespace; $2 name.
+-- Result: one row: whether the statement inserted the row; the previous lock_timeout, which the caller restores.
+-- Promise: inserts the row of a lock, without a grant. Other transactions see the row when this transaction commits. The statement waits for at most 25 ms for another transaction that inserts the same row.
 WITH before AS MATERIALIZED (
     SELECT current_setting('lock_timeout') AS lock_timeout
 ), bounded AS MATERIALIZED (

@@ -1,5 +1,5 @@
--- Parameters: $1 namespace, $2 name.
--- Result: one row with acquire.sql's columns: verdict 'draining' if a transaction holds the mark of the lock's own name, else 'contended'; of the last holder: token, holder, note, microseconds since the grant; zero.
+-- Parameters: $1 namespace; $2 name.
+-- Result: one row with the columns of acquire.sql: verdict is 'draining' if a transaction has locked the fence mark of the lock's own name, else 'contended'; token, holder and note of the lock's current or last grant; the microseconds since that grant; 0.
 -- Promise: changes nothing, and waits for no other transaction.
 WITH free AS MATERIALIZED (
     SELECT f.resource

@@ -1,6 +1,6 @@
--- Parameters: $1 namespace, $2 name, $3 the token that is to be ended, $4 1 to end a lease that is alive, else 0.
--- Result: one row: verdict 'released', 'leased', 'not held' or 'again'; and of the row: token, holder, note, microseconds since the grant and until the lock is free.
--- Promise: ends that one grant, or ends a reservation or minimum hold that it left, and raises the token so that its holder is fenced; notifies the waiter that has waited longest, as release.sql does; waits at most 1 s for the row.
+-- Parameters: $1 namespace; $2 name; $3 the token of the grant to end; $4 is 1 to end the grant even if its lease has not expired, else 0.
+-- Result: one row: verdict 'released', 'leased', 'not held' or 'again'; token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free.
+-- Promise: ends the grant with this token, or the reservation or minimum hold that remains from it. It raises the token, so that the holder is fenced. It reserves the lock for the waiter that has waited longest, and notifies it, as release.sql does. It waits for the row for at most 1 s.
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', true)
 ), locked AS MATERIALIZED (

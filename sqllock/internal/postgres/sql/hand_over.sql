@@ -1,8 +1,7 @@
--- Parameters: $1 namespace, $2 name; of the grant that ends: $3 nonce, $4 token, $5 minimum hold in microseconds; of the grant that begins: $6 nonce, $7 holder, $8 note; in microseconds $9 TTL, $10 minimum hold, $11 hand-over delay; $12 the id of the waiter that sent the request, or NULL.
--- Result: one row, or none if the meta row is missing: verdict, token, and of the lock's holder: holder, note, microseconds since the grant and until the lock is free.
--- Promise: one statement, which waits for no other transaction; ends the one grant and makes the other, with a larger token, or writes nothing; a grant is durable.
+-- Parameters: $1 namespace; $2 name. Of the grant that ends: $3 nonce; $4 token; $5 minimum hold in microseconds. Of the grant that begins: $6 nonce; $7 holder; $8 note; $9 TTL, $10 minimum hold and $11 hand-over delay, all three in microseconds. $12 the id of this process's row in the table of waiters, or NULL.
+-- Result: one row, or no row if the meta row is missing: verdict ('granted', or the reason why the lock was not handed over); the token of the new grant, or else of the current or last grant; the holder and note of the grant before this statement; if the lock was not handed over, the microseconds since that grant and until the lock could be handed over, else 0 and 0.
+-- Promise: ends the first grant and makes the second grant, with a larger token, or writes nothing. It is one statement, and waits for no other transaction. The new grant is durable.
 WITH seen AS MATERIALIZED (
-    -- The epoch is compared as in acquire.sql.
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= greatest($9::bigint + $11::bigint, $10::bigint) AS ttl_known,
@@ -41,7 +40,7 @@ WITH seen AS MATERIALIZED (
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token
 ), moved AS (
-    -- As in acquire_waiting.sql.
+    -- A comment in acquire_waiting.sql explains this update.
     UPDATE rowlock_lease_waiter w
        SET since = k.now, callable = false, nonce = NULL
       FROM locked k

@@ -1,6 +1,6 @@
--- Parameters: $1 waiters, a JSON array of objects {namespace, name, id}.
+-- Parameters: $1 the waiters, a JSON array of objects {namespace, name, id}.
 -- Result: no rows.
--- Promise: releases no longer find these waiters; needs no flush; waits at most 1 s.
+-- Promise: deletes the rows of these waiters, so that releases no longer choose them. It waits for at most 1 s. The commit needs no flush.
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', true), set_config('synchronous_commit', 'off', true)
 )

@@ -1,5 +1,5 @@
--- Parameters: $1 namespace, $2 1 for every namespace, else 0.
--- Result: one row for each lock, ordered by namespace and name: namespace, name, state, token, holder, note; in microseconds: the age of the grant, the time until the lease ends, the time until the lock is free.
+-- Parameters: $1 namespace; $2 is 1 to list every namespace, else 0.
+-- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free.
 -- Promise: reads only, and waits for no other transaction.
 SELECT l.namespace, l.name,
        CASE WHEN l.nonce IS NOT NULL AND l.expires_at > c.now THEN 'held'

@@ -1,6 +1,6 @@
--- Parameters: $1 namespace, $2 name.
--- Result: one row, or none if the meta row is missing: verdict 'locked', 'missing', 'epoch' or why the lock is not free; token, holder, note, microseconds since the grant and until the lock is free.
--- Promise: locks the row until the end of the transaction if nobody holds the lock; waits for no other transaction; does not lock the row of a lease that is alive.
+-- Parameters: $1 namespace; $2 name.
+-- Result: one row, or no row if the meta row is missing: verdict ('locked'; 'missing' if the lock has no row; 'epoch' if the server has changed; or the reason why the lock is not free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free.
+-- Promise: locks the row until the end of the transaction, if the lock is free. It waits for no other transaction. It does not lock the row of a lease that has not ended, so the holder can still renew the lease.
 WITH seen AS MATERIALIZED (
     SELECT m.epoch = '' OR rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.quarantined_until,

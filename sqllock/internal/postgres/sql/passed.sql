@@ -1,6 +1,6 @@
--- Parameters: $1 namespace, $2 name, $3 nonce.
--- Result: one row, the token, if a grant of this nonce is alive, else no row.
--- Promise: reads one row by its primary key, writes nothing and waits for no other transaction. Every role may send a notification, so only the row proves the grant.
+-- Parameters: $1 namespace; $2 name; $3 nonce.
+-- Result: one row with the token if the grant of this nonce has not expired, else no row.
+-- Promise: reads one row by its primary key, writes nothing, and waits for no other transaction. Any role can send a notification, so only the row proves the grant.
 SELECT l.token
   FROM rowlock_lease l
  WHERE l.namespace = $1::text AND l.name = $2::text

@@ -1,6 +1,6 @@
--- Parameters: $1 namespace, $2 name; of the grant: $3 nonce, $4 token; $5 the nonce of the pause, $6 how many microseconds until it ends.
+-- Parameters: $1 namespace; $2 name; $3 nonce and $4 token of the grant; $5 the nonce of the pause; $6 the microseconds until the pause ends.
 -- Result: one row, 'paused', if this grant was replaced by a pause, else no row.
--- Promise: replaces only this grant by a pause, and only if it has not expired; waits at most 1 s for the row; a pause is durable.
+-- Promise: replaces only this grant by a pause, and only if the grant has not expired. It waits for the row for at most 1 s. A pause is durable.
 UPDATE rowlock_lease l
    SET nonce = $5::text::uuid,
        expires_at = b.now + $6::bigint::float8 * interval '1 microsecond',

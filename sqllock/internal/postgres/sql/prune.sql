@@ -1,8 +1,9 @@
--- Parameters: $1 for how many microseconds a lock must have been free, $2 how many rows at most.
--- Result: one row: how many rows were deleted.
--- Promise: deletes rows of free locks only, skips those in use, and raises the floor to the largest deleted token in the same statement; waits at most 1 s.
+-- Parameters: $1 the microseconds for which a lock must have been free; $2 the largest number of rows to delete.
+-- Result: one row: the number of deleted rows.
+-- Promise: deletes only rows of free locks, and skips rows that another transaction has locked. The same statement raises the floor to the largest deleted token. It waits for at most 1 s.
 WITH meta AS MATERIALIZED (
-    -- This comes first: an acquire that inserts a row locks the floor until it has committed.
+    -- The meta row is locked first. An acquire that inserts a row also locks the meta row until it commits. So the insert
+    -- is either committed before this statement, or uses the raised floor.
     SELECT clock_timestamp() AS now, set_config('lock_timeout', '1s', true)
       FROM rowlock_lease_meta
      WHERE id = 1

@@ -1,6 +1,6 @@
--- Parameters: $1 the time, in microseconds, for which a lock may be closed by a grant without renewal.
--- Result: no rows; one row changed if the time is longer than any before.
--- Promise: it never falls; committed before any lease of that length is granted, so that a quarantine outlasts the lease.
+-- Parameters: $1 the time, in microseconds, for which a grant may close a lock without a renewal.
+-- Result: no rows; changes one row if $1 is larger than the stored value.
+-- Promise: the stored value never falls. It is committed before any lease of that length is granted, so that a quarantine outlasts the lease.
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', true)
 )

@@ -1,15 +1,15 @@
--- Parameters: those of release.sql, $6 the id of a waiter that no longer waits, or NULL.
--- Result: that of release.sql.
--- Promise: that of release.sql. The waiter $6 is not notified. If the notified waiter has deposited a request and its session lives, the same statement grants the lock to that request. The grant is durable, and the notification reports it.
+-- Parameters: $1 to $5 as in release.sql; $6 the id of a waiter's row that the release must not choose, or NULL.
+-- Result: as in release.sql.
+-- Promise: is release.sql with two differences. The release does not choose the waiter $6. If the chosen waiter has deposited a request and its session is alive, the same statement grants the lock to that request. That grant is durable, and the notification reports it.
 WITH ours AS MATERIALIZED (
-    -- The lease is locked before the waiter, as in every statement: this prevents deadlocks.
+    -- Every statement locks the row of the lock before the row of a waiter, which prevents deadlocks.
     SELECT least(l.acquired_at, clock_timestamp()) + $5::bigint::float8 * interval '1 microsecond' AS min_held_until, clock_timestamp() AS now
       FROM rowlock_lease l, (SELECT set_config('lock_timeout', '1s', true)) bounded
      WHERE l.namespace = $1::text AND l.name = $2::text
        AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
        FOR UPDATE OF l
 ), next AS MATERIALIZED (
-    -- This waits for a process that is withdrawing its request.
+    -- If a process is withdrawing its request, this read waits until the withdrawal is committed.
     SELECT w.id, w.channel, w.nonce, w.holder, w.note, w.ttl_us, w.min_hold_us, w.handover_us
       FROM ours o, rowlock_lease_waiter w
      WHERE w.namespace = $1::text AND w.name = $2::text
@@ -18,8 +18,8 @@ WITH ours AS MATERIALIZED (
      LIMIT 1
        FOR UPDATE OF w
 ), fit AS MATERIALIZED (
-    -- The time of the grant is read after both rows are locked, so it is later than the request. The epoch is compared
-    -- as in acquire.sql. A session that listens holds the advisory lock of its channel.
+    -- The time of the grant is read after both rows are locked, so it is later than the request. A session that listens
+    -- holds the advisory lock of its channel. If this statement can acquire that lock, the session has ended.
     SELECT o.min_held_until, n.*, m.floor, clock_timestamp() AS now,
            CASE WHEN n.nonce IS NOT NULL AND n.channel <> '' AND o.min_held_until <= clock_timestamp()
                      AND m.quarantined_until <= clock_timestamp()
@@ -36,7 +36,7 @@ WITH ours AS MATERIALIZED (
                 THEN set_config('synchronous_commit', CASE WHEN f.passes THEN 'on' ELSE 'off' END, true) END
       FROM fit f
 ), moved AS (
-    -- As in acquire_waiting.sql.
+    -- A comment in acquire_waiting.sql explains this update.
     UPDATE rowlock_lease_waiter w
        SET nonce = NULL, since = b.now, callable = false
       FROM b

@@ -1,6 +1,6 @@
--- Parameters: $1 the waiters of one process, a JSON array of objects {namespace, name, id}, $2 the channel on which it listens, or an empty text, $3 1 if they wait from now on, else 0.
+-- Parameters: $1 the waiters of one process, a JSON array of objects {namespace, name, id}; $2 the channel on which the process listens, or an empty text; $3 is 1 if the waiting time of these waiters starts now, else 0.
 -- Result: no rows.
--- Promise: releases find these waiters for three seconds; needs no flush; waits at most 1 s.
+-- Promise: inserts or refreshes the rows of these waiters. Releases then find the waiters for three seconds. The statement waits for at most 1 s. The commit needs no flush.
 WITH asked AS MATERIALIZED (
     SELECT a.namespace, a.name, a.id, clock_timestamp() AS now,
            set_config('lock_timeout', '1s', true),

@@ -1,6 +1,6 @@
--- Parameters: $1 namespace, $2 name, $3 nonce.
--- Result: one row, 'withdrawn', if a waiter had deposited the request of this nonce and it was not granted, else no row.
--- Promise: no release grants this request any longer; needs no flush; waits at most 1 s.
+-- Parameters: $1 namespace; $2 name; $3 nonce.
+-- Result: one row, 'withdrawn', if the request of this nonce was deposited in a waiter's row and was not granted, else no row.
+-- Promise: no later release grants this request. The statement waits for at most 1 s. The commit needs no flush.
 UPDATE rowlock_lease_waiter w
    SET nonce = NULL
   FROM (SELECT set_config('lock_timeout', '1s', true), set_config('synchronous_commit', 'off', true)) bounded

@@ -1,6 +1,6 @@
--- Parameters: ?1 namespace, ?2 name, ?3 nonce, ?4 holder, ?5 note; in microseconds ?6 TTL, ?7 minimum hold, ?8 hand-over delay; ?9 the waiter that sends the request, or NULL.
--- Result: one row with the token if granted, else no row.
--- Promise: one statement that needs no transaction around it. It takes the file's write lock even when it grants nothing, so look.sql runs before it.
+-- Parameters: ?1 namespace; ?2 name; ?3 nonce; ?4 holder; ?5 note; ?6 TTL, ?7 minimum hold and ?8 hand-over delay, all three in microseconds; ?9 the id of the waiter that sends the request, or NULL.
+-- Result: one row with the token if the lock was granted, else no row.
+-- Promise: is one statement that needs no transaction around it. It takes the file's write lock even when it grants nothing, so look.sql runs before it.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
 )

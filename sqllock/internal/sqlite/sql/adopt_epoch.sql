@@ -1,6 +1,6 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: if the table was copied from another kind of database, nothing is granted for the longest TTL so far, at most 14 days. That limit is the sum of the longest TTL and the longest hand-over delay that the options permit. A file has no identity that a statement can read, so the epoch is a constant.
+-- Promise: if the table was copied from another kind of database, no lock is granted for longest_ttl_us, and for at most 14 days. The options permit no TTL and hand-over delay with a larger sum. The epoch is a constant, because a file has no identity that a statement can read.
 UPDATE rowlock_lease_meta
    SET epoch = 'sqlite',
        quarantined_until = CASE WHEN epoch = '' THEN quarantined_until

@@ -1,4 +1,4 @@
--- Parameters: ?1 lease table, ?2 meta table, ?3 their schema, or an empty text for the main one, ?4 waiter table.
+-- Parameters: ?1 lease table; ?2 meta table; ?3 the schema of the tables, or an empty text for the main schema; ?4 waiter table.
 -- Result: one row: how many of the 20 columns of this version exist.
 -- Promise: reads only. SQLite has one error code for every mistake in a statement, so this statement looks for missing columns.
 SELECT (SELECT count(*) FROM pragma_table_info(?1, CASE WHEN ?3 = '' THEN 'main' ELSE ?3 END)

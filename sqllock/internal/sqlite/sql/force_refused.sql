@@ -1,5 +1,5 @@
--- Parameters: ?1 namespace, ?2 name, ?3 the token that was to be ended, ?4 1 to end a lease that is alive, else 0.
--- Result: no row if the lock has no row, or one row: verdict 'leased', 'not held' or 'again'; token, holder, note, microseconds since the grant and until the lock is free.
+-- Parameters: ?1 namespace; ?2 name; ?3 the token of the grant to end; ?4 is 1 to end the grant even if its lease has not expired, else 0.
+-- Result: no row if the lock has no row, else one row: verdict 'leased', 'not held' or 'again'; token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free.
 -- Promise: reads only.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,

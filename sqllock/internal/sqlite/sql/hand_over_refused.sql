@@ -1,5 +1,5 @@
--- Parameters: ?1 namespace, ?2 name; of the grant that was to end: ?3 nonce, ?4 token, ?5 minimum hold in microseconds; ?6 the nonce that was to begin, ?7 for how many microseconds the new grant would have closed the lock.
--- Result: one row, or none if the meta row is missing: verdict, which is why nothing is handed over ('contended': the lock could be handed over now); token, holder, note, microseconds since the grant and until the lock could be handed over.
+-- Parameters: ?1 namespace; ?2 name. Of the grant that was to end: ?3 nonce; ?4 token; ?5 minimum hold in microseconds. Of the grant that was to begin: ?6 nonce; ?7 the time, in microseconds, for which this grant would have closed the lock.
+-- Result: one row, or no row if the meta row is missing: verdict, which is the reason why the lock was not handed over ('contended' means that it could be handed over now); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock could be handed over.
 -- Promise: reads only.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now

@@ -1,4 +1,4 @@
--- Parameters: ?1 namespace, ?2 name, ?3 the waiter.
+-- Parameters: ?1 namespace; ?2 name; ?3 the id of the waiter.
 -- Result: none.
--- Promise: no later release reserves the lock for this waiter.
+-- Promise: deletes the waiter's row, so that no later release reserves the lock for this waiter.
 DELETE FROM rowlock_lease_waiter WHERE namespace = ?1 AND name = ?2 AND id = ?3

@@ -1,6 +1,6 @@
--- Parameters: ?1 namespace, ?2 name, ?3 nonce; in microseconds ?4 for how long the grant would close the lock; ?5 the waiter that sends the request, or NULL.
--- Result: one row, or none if the meta row is missing: verdict ('contended' if the lock looks free), token, holder, note, microseconds since the grant and until the lock is free, how many waiters have waited longer.
--- Promise: reads only, so it waits for no writer. The clock is that of the machine, in milliseconds, and does not advance within a statement.
+-- Parameters: ?1 namespace; ?2 name; ?3 nonce; ?4 the time, in microseconds, for which the grant would close the lock; ?5 the id of the waiter that sends the request, or NULL.
+-- Result: one row, or no row if the meta row is missing: verdict, which is the reason why the lock is not granted ('contended' means that it looks free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; how many waiters have waited longer.
+-- Promise: reads only, so it waits for no writer. It uses the machine's clock, in milliseconds, which does not advance within a statement.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,
            3000000 AS dead_after

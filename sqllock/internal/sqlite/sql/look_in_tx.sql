@@ -1,5 +1,5 @@
--- Parameters: ?1 namespace, ?2 name.
--- Result: one row, or none if the meta row is missing: verdict ('contended' if the lock looks free), token, holder, note, microseconds since the grant and until the lock is free.
+-- Parameters: ?1 namespace; ?2 name.
+-- Result: one row, or no row if the meta row is missing: verdict, which is the reason why the lock cannot be taken ('contended' means that it looks free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free.
 -- Promise: reads only, so that the holder of a lease can still renew the lease.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now

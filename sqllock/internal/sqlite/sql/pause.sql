@@ -1,5 +1,5 @@
--- Parameters: ?1 namespace, ?2 name; of the grant: ?3 nonce, ?4 token; ?5 the nonce of the pause, ?6 how many microseconds until it ends.
--- Result: one row if this grant was replaced by a pause, else no row: the waiter that the lock is reserved for, which is NULL.
+-- Parameters: ?1 namespace; ?2 name; ?3 nonce and ?4 token of the grant; ?5 the nonce of the pause; ?6 the microseconds until the pause ends.
+-- Result: one row if this grant was replaced by a pause, else no row. The row contains NULL, because the lock is reserved for no waiter.
 -- Promise: replaces only this grant by a pause, and only if the grant has not expired.
 UPDATE rowlock_lease
    SET nonce = ?5,

@@ -1,4 +1,4 @@
--- Parameters: ?1 namespace, ?2 name, ?3 nonce, ?4 token.
+-- Parameters: ?1 namespace; ?2 name; ?3 nonce; ?4 token.
 -- Result: one row: 'released' if the grant with this token was released before, 'again' if the grant was not released, else 'not held'.
 -- Promise: reads only.
 SELECT coalesce((

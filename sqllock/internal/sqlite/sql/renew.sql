@@ -1,6 +1,6 @@
 -- Parameters: ?1 the grants, a JSON array of objects {n, namespace, name, nonce, token, ttl, min_hold, handover_delay}, durations in microseconds.
 -- Result: one row for each grant that was renewed: namespace, name, nonce, token.
--- Promise: revives no lease and inserts no row. A grant that has no row in the result is lost.
+-- Promise: renews no lease that has ended, and inserts no row. A grant that has no row in the result is lost.
 UPDATE rowlock_lease AS l
    SET expires_at = a.now + a.ttl,
        held_until = max(a.now + a.ttl + a.handover_delay, min(l.acquired_at, a.now) + a.min_hold)

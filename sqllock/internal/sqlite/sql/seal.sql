@@ -1,6 +1,6 @@
--- Parameters: ?1 namespace, ?2 name, ?3 token, ?4 nonce, ?5 domain.
--- Result: one row with the token if the mark now belongs to this grant, else no row.
--- Promise: raises the mark of the lock's own name if the mark's token is smaller and of the same domain, as raise.sql of package fence does. The caller holds the file's write lock.
+-- Parameters: ?1 namespace; ?2 name; ?3 token; ?4 nonce; ?5 token domain.
+-- Result: one row with the token if the fence mark now belongs to this grant, else no row.
+-- Promise: raises the fence mark of the lock's own name, if the mark's token is smaller and of the same domain, as raise.sql of package fence does. The caller holds the file's write lock.
 INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
 VALUES (?1, ?2, ?3, ?4, ?5, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)
     ON CONFLICT (namespace, resource) DO UPDATE

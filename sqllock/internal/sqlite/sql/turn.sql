@@ -1,6 +1,6 @@
--- Parameters: ?1 namespace, ?2 name, ?3 the waiter.
--- Result: one row if the lock looks free, or is reserved for this waiter, else no row.
--- Promise: reads one row only; runs when the file has changed.
+-- Parameters: ?1 namespace; ?2 name; ?3 the id of the waiter.
+-- Result: one row if the lock looks free or is reserved for this waiter, else no row.
+-- Promise: reads only one row, because it runs after every change of the file.
 SELECT 1
  WHERE NOT EXISTS (
     SELECT 1

@@ -1,6 +1,6 @@
 -- Parameters: none.
 -- Result: one row changed if the server is not the server seen last.
--- Promise: after a change of server nothing is granted for the longest TTL so far, at most 14 days. That limit is the sum of the longest TTL and the longest hand-over delay that the options permit. Assignments are evaluated from left to right.
+-- Promise: after a change of server, no lock is granted for longest_ttl_us, and for at most 14 days. The options permit no TTL and hand-over delay with a larger sum. The expression for quarantined_until reads the old epoch.
 SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 UPDATE rowlock_lease_meta
    SET quarantined_until = IF(epoch = x'', quarantined_until,

@@ -1,5 +1,5 @@
--- Parameters: namespace, name, nonce, holder, note; in microseconds TTL, and twice the longer of TTL + hand-over delay and minimum hold. Names and texts are in base64.
--- Result: LAST_INSERT_ID is the token, 0 if nothing was granted. Error 1062: another session has inserted the row. Error 1205: another session is about to insert the row.
+-- Parameters: in this order: namespace; name; nonce; holder; note; TTL; the longer of TTL + hand-over delay and minimum hold, twice. Durations are in microseconds. Names, holder and note are in base64.
+-- Result: LAST_INSERT_ID is the token, or 0 if nothing was granted. Error 1062: another session has inserted the row. Error 1205: another session is inserting the row.
 -- Promise: waits for no other transaction. The floor is read under a lock, so that no name is pruned between that read and the insert.
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)

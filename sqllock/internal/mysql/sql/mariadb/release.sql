@@ -1,6 +1,6 @@
--- Parameters: minimum hold in microseconds, three times; namespace, name, nonce, token (0: any grant of that nonce). The names are in base64.
--- Result: one row changed if the grant was ended; if no row changed, released_before.sql reads the reason. Error 1205: the row is locked.
--- Promise: ends only this grant, and keeps the row. An expression reads only columns that are assigned after it. It reserves the lock for 50 ms for the first process of the queue if that process was seen in the last three seconds, unless a minimum hold keeps the lock closed or the lease has expired. A lock that is neither reserved nor closed by a minimum hold is free at once, whatever the clock says. Setting the clock back makes no minimum hold longer. It waits at most a second for a transaction that has locked the row.
+-- Parameters: in this order: minimum hold in microseconds, three times; namespace; name; nonce; token (0 means any grant of that nonce). Names are in base64.
+-- Result: one row changed if the grant was ended. If no row changed, released_before.sql reads the reason. Error 1205: another transaction has locked the row.
+-- Promise: ends only this grant, and keeps the row. An expression reads only columns that are assigned after it, so it reads their old values. The release reserves the lock for 50 ms for the first process of the queue, if that process was seen in the last three seconds. There is no reservation if a minimum hold keeps the lock closed or the lease has expired. A lock that is neither reserved nor closed by a minimum hold is free at once, whatever the clock says. Setting the clock back makes no minimum hold longer. The statement waits for at most one second for a transaction that has locked the row.
 SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 UPDATE rowlock_lease
    SET reserved_for = CASE

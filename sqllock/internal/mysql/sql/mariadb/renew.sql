@@ -1,6 +1,6 @@
--- Parameters: the grants, a JSON array of objects {n, namespace, name, nonce, token, ttl, min_hold, handover_delay}: names in base64, durations in microseconds.
--- Result: the number of rows renewed; LAST_INSERT_ID is the time of the renewal in microseconds since 1970.
--- Promise: revives no lease, inserts no row, and waits for no other transaction. It skips a row that another transaction has locked, and renews the others. It finds rows by the primary key, and joins the tables in the order in which the statement names them.
+-- Parameters: the grants, a JSON array of objects {n, namespace, name, nonce, token, ttl, min_hold, handover_delay}. Names are in base64, durations in microseconds.
+-- Result: the number of renewed rows. LAST_INSERT_ID is the time of the renewal in microseconds since 1970.
+-- Promise: renews no lease that has ended, inserts no row, and waits for no other transaction. It skips a row that another transaction has locked, and renews the others. It finds rows by the primary key, and joins the tables in the order in which the statement names them.
 SET STATEMENT sql_safe_updates = 0, sql_big_selects = 1 FOR
 UPDATE (SELECT r.namespace, r.name, g.ttl, g.min_hold, g.handover_delay
           FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (

@@ -1,5 +1,5 @@
--- Parameters: the token that was to be ended, 1 if a lease that is alive was to be ended, else 0; namespace, name. The names are in base64.
--- Result: no row if the lock has no row, or one row: verdict 'leased', 'again' if the grant is still held, or 'not held'; token, holder, note, microseconds since the grant and until the lock is free.
+-- Parameters: in this order: the token of the grant to end; 1 to end the grant even if its lease has not expired, else 0; namespace; name. Names are in base64.
+-- Result: no row if the lock has no row, else one row: verdict ('leased', 'not held', or 'again' if the grant can still be ended); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free.
 -- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        CASE WHEN l.token <> ? THEN 'not held'

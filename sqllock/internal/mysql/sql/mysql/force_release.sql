@@ -1,6 +1,6 @@
--- Parameters: namespace, name, the token that is to be ended, 1 to end a lease that is alive, else 0; namespace, name. The names are in base64.
--- Result: one row changed if the grant was ended; if no row changed, force_refused.sql reads the reason.
--- Promise: ends that one grant, or a reservation or minimum hold that the grant left, and raises the token so that the holder is fenced; reserves the lock for a waiter as release.sql does; waits for no other transaction on the row of the lock.
+-- Parameters: in this order: namespace; name; the token of the grant to end; 1 to end the grant even if its lease has not expired, else 0; namespace; name. Names are in base64.
+-- Result: one row changed if the grant was ended. If no row changed, force_refused.sql reads the reason.
+-- Promise: ends the grant with this token, or the reservation or minimum hold that remains from it. It raises the token, so that the holder is fenced. It reserves the lock for a waiter as release.sql does. It waits for no other transaction on the row of the lock.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET token = GREATEST(
            token + 1,

@@ -1,6 +1,6 @@
--- Parameters: namespace, name, nonce. The names are in base64.
--- Result: one row if the lock is granted to the nonce, else no row: the token of the grant.
--- Promise: reads only, and waits for no other transaction. It reads the token of a grant when a trigger has hidden LAST_INSERT_ID.
+-- Parameters: in this order: namespace; name; nonce. Names are in base64.
+-- Result: one row with the token if the lock is granted to this nonce, else no row.
+-- Promise: reads only, and waits for no other transaction. It is needed when a trigger has hidden LAST_INSERT_ID.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        l.token
   FROM rowlock_lease AS l

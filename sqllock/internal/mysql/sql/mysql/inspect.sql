@@ -1,5 +1,5 @@
--- Parameters: namespace, name, both in base64.
--- Result: no row if the lock has no row, or one row: namespace, name, state, token, holder, note; in microseconds: the age of the grant, the time until the lease ends, the time until the lock is free.
+-- Parameters: in this order: namespace; name. Both are in base64.
+-- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free.
 -- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        l.namespace, l.name,

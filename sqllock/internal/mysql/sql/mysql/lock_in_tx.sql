@@ -1,6 +1,6 @@
--- Parameters: namespace, name, both in base64.
--- Result: error 3572 (MariaDB: 1205) if another transaction has locked the row, no row if the row is missing, or one row: verdict 'locked', or why the lock is not free; token, holder, note, microseconds since the grant and until the lock is free.
--- Promise: locks the row until the end of the transaction, and waits for no other transaction. It is a locking read, which begins no snapshot.
+-- Parameters: in this order: namespace; name. Both are in base64.
+-- Result: error 3572 (MariaDB: 1205) if another transaction has locked the row; no row if the lock has no row; else one row: verdict ('locked', or the reason why the lock is not free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free.
+-- Promise: locks the row until the end of the transaction, and waits for no other transaction. It is a locking read, so it does not fix the snapshot of the transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        CASE WHEN l.held_until <= UTC_TIMESTAMP(6) THEN 'locked'
             WHEN l.nonce IS NULL AND l.reserved_for IS NOT NULL THEN 'reserved'

@@ -1,6 +1,6 @@
--- Parameters: namespace, name, both in base64.
--- Result: no row if another transaction has locked the row, or one row: verdict 'locked', or why the lock is not free; token, holder, note, microseconds since the grant and until the lock is free.
--- Promise: that of lock_in_tx.sql, for servers on which an error would undo the whole transaction.
+-- Parameters: in this order: namespace; name. Both are in base64.
+-- Result: no row if another transaction has locked the row, else one row: verdict ('locked', or the reason why the lock is not free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free.
+-- Promise: is lock_in_tx.sql for servers on which the error of a locked row would undo the whole transaction. It skips a locked row instead.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        CASE WHEN l.held_until <= UTC_TIMESTAMP(6) THEN 'locked'
             WHEN l.nonce IS NULL AND l.reserved_for IS NOT NULL THEN 'reserved'

@@ -1,6 +1,6 @@
--- Parameters: the nonce of the pause, how many microseconds until it ends, twice; namespace, name; of the grant: token, nonce; the nonce of the pause; namespace, name. The names are in base64.
+-- Parameters: in this order: the nonce of the pause; the microseconds until the pause ends, twice; namespace; name; token and nonce of the grant; the nonce of the pause; namespace; name. Names are in base64.
 -- Result: one row changed if this grant was replaced by a pause.
--- Promise: replaces only this grant by a pause, and only if the grant has not expired; waits for no other transaction on the row of the lock.
+-- Promise: replaces only this grant by a pause, and only if the grant has not expired. It waits for no other transaction on the row of the lock.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET nonce = ?,
        expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,

@@ -1,5 +1,5 @@
--- Parameters: token, token, nonce, token; namespace, name. The names are in base64.
--- Result: no row if the lock has no row, or one row: verdict 'released' if this grant was released before, 'again' if the grant is still held, or 'not held'.
+-- Parameters: in this order: token, twice; nonce; token; namespace; name. Names are in base64.
+-- Result: no row if the lock has no row, else one row: verdict ('released' if this grant was released before, 'again' if the grant was not released, else 'not held').
 -- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        CASE WHEN l.nonce IS NULL AND l.token = ? AND ? > 0 THEN 'released'

@@ -1,6 +1,6 @@
--- Parameters: the time at which renew.sql ran, in microseconds since 1970 (0: it renewed nothing); the grants, as renew.sql takes them.
--- Result: one row for each grant: n, and its outcome: 'renewed' if the lease ends one TTL after that time or later; else 'unknown' if the lease is alive, or 'lost' if the lease has ended. The outcome of a grant without a row is unknown.
--- Promise: reads only, and waits for no other transaction. LIMIT overrides the session's sql_select_limit, and the two comments override its sql_big_selects: MariaDB reads the first, MySQL the second.
+-- Parameters: in this order: the time of the renewal by renew.sql, in microseconds since 1970, or 0 if it renewed nothing; the grants, a JSON array as in renew.sql.
+-- Result: one row for each grant: n; outcome. The outcome is 'renewed' if the lease ends one TTL after the renewal or later. Otherwise it is 'unknown' if the lease has not ended, and 'lost' if the lease has ended. If a grant has no row, its outcome is unknown.
+-- Promise: reads only, and waits for no other transaction. LIMIT overrides the session's sql_select_limit. The two comments override the session's sql_big_selects: MariaDB reads the first comment, MySQL the second.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
        g.n,

@@ -1,4 +1,4 @@
--- Parameters: for how many microseconds a lock must have been free; namespace, namespace and name of the last row seen, in base64; how many rows at most.
+-- Parameters: in this order: the microseconds for which a lock must have been free; the namespace of the last row read, twice; the name of the last row read; the largest number of rows to return. Names are in base64.
 -- Result: one row for each lock that may be pruned, ordered by namespace and name: namespace, name, token.
 -- Promise: reads only, and waits for no other transaction.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
