@@ -23,23 +23,23 @@ import (
 type Backend struct {
 	db       *sql.DB
 	table    sqltable.Table
-	q        *preparedQuerier // sends statements on the pool db
+	q        *preparedQuerier // sends statements through the pool db
 	reserve  *sqlbase.Reserve
-	warnings []string // warnings about the settings of db
+	warnings []string // the settings of db that weaken the promises of locks
 
 	detected atomic.Pointer[server]   // nil before the first call that reached the server
-	meta     atomic.Pointer[metaSeen] // nil if no grant may rely on an earlier look
+	meta     atomic.Pointer[metaSeen] // nil if no grant may rely on an earlier read of the meta row
 	waiters  *waiters
 }
 
-// New returns a backend that keeps locks in table t of the database that db leads to. It sends nothing.
+// New returns a backend that keeps locks in table t of db's database. New sends nothing to the server.
 func New(db *sql.DB, t sqltable.Table) *Backend {
 	b := &Backend{
 		db: db, table: t, q: newPreparedQuerier(db), warnings: sqlbase.WarningsOf(db), waiters: newWaiters(),
 		reserve: sqlbase.ReserveFor(db, func(one *sql.DB) sqlbase.Querier { return newPreparedQuerier(one) }),
 	}
-	// A backend has no Close method, and a prepared statement lives as long as the pool. So the statements are closed
-	// when the backend is garbage.
+	// A backend has no Close method, and a prepared statement lives as long as the pool. So a cleanup closes the
+	// statements when the backend is garbage-collected.
 	runtime.AddCleanup(b, (*preparedQuerier).close, b.q)
 	return b
 }
@@ -51,11 +51,11 @@ func (b *Backend) Capabilities() driver.Capabilities {
 	}
 }
 
-// CloseIdle implements [driver.Idler]: it closes the connection beside the pool if no statement uses it.
+// CloseIdle implements [driver.Idler]: it closes the additional connection outside the pool, if no statement uses
+// that connection.
 func (b *Backend) CloseIdle(ctx context.Context) { b.reserve.CloseIdle(ctx) }
 
-// server returns the server that the pool leads to. It detects the server once. After a failure, the next call
-// detects it again.
+// server returns the server that the pool connects to. The first call that succeeds detects the kind of server.
 func (b *Backend) server(ctx context.Context) (*server, error) {
 	if s := b.detected.Load(); s != nil {
 		return s, nil
@@ -67,7 +67,8 @@ func (b *Backend) server(ctx context.Context) (*server, error) {
 	return s, err
 }
 
-// renewals returns the server for renewals. While the pool is full, statements to this server use the reserve.
+// renewals returns the server for renewals. While every connection of the pool is in use, statements to this server
+// use the reserve, an additional connection.
 func (b *Backend) renewals(ctx context.Context) (*server, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -76,8 +77,7 @@ func (b *Backend) renewals(ctx context.Context) (*server, error) {
 	return s.through(b.reserve.ForRenewals(b.q, b.usage)), nil
 }
 
-// releases returns the server for releases. It is like renewals, but a renewal may use the reserve before a release
-// does.
+// releases returns the server for releases. It is like renewals, but renewals have priority on the reserve.
 func (b *Backend) releases(ctx context.Context) (*server, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -88,9 +88,9 @@ func (b *Backend) releases(ctx context.Context) (*server, error) {
 
 func (b *Backend) usage() sqlbase.Usage { return sqlbase.UsageOf(b.db) }
 
-// Acquire takes one round trip if the lock is granted and two if it is refused, because no statement of MySQL both
-// changes a row and reads one. A grant takes one more round trip if Acquire has to look first: for a waiter, and when
-// the last look is too old.
+// Acquire takes one round trip if the lock is granted and two if it is refused, because no MySQL statement both
+// changes a row and returns one. A grant takes one more round trip if Acquire has to run look.sql first. It does so
+// for a waiter, and if the last result of look.sql is too old.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	var last looked
 	a, err := sqlbase.Settle(ctx, func() (sqlbase.Answer, error) {
 		last, err = b.ask(ctx, s, r, known)
-		known = nil // so that a second attempt looks first
+		known = nil // so that a second attempt runs look.sql first
 		return last.Answer, err
 	}, mends(ctx, s, sqlbase.ClosedFor(r)))
 	if err != nil {
@@ -119,12 +119,13 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return sqlbase.GrantOf(r, a), nil
 }
 
-// noAutocommit is the verdict that the session would not commit a grant.
+// noAutocommit is the verdict if the session would not commit a grant.
 const noAutocommit sqlbase.Verdict = "no autocommit"
 
 var errNoAutocommit = errors.New("autocommit is off in the session: locks need a pool with autocommit on")
 
-// mends returns the statements that remove the causes why no lock can be granted.
+// mends returns the repairs for verdicts that prevent every grant. closedFor is the time, in microseconds, for which
+// the grant could close the lock.
 func mends(ctx context.Context, s *server, closedFor int64) map[sqlbase.Verdict]func() error {
 	return map[sqlbase.Verdict]func() error{
 		sqlbase.OtherEpoch: func() error {
@@ -139,7 +140,8 @@ func mends(ctx context.Context, s *server, closedFor int64) map[sqlbase.Verdict]
 	}
 }
 
-// ask makes one attempt. If nothing was granted, it reads the reason. It reads the state first if known is nil.
+// ask makes one attempt to acquire the lock. If the lock is not granted, ask reads the reason. If known is nil, ask
+// runs look.sql before the attempt.
 func (b *Backend) ask(ctx context.Context, s *server, r driver.Request, known *metaSeen) (a looked, err error) {
 	if known != nil {
 		a = looked{Answer: sqlbase.Answer{Verdict: sqlbase.Contended}, metaRow: known.metaRow}
@@ -169,7 +171,7 @@ func grantedAs(token int64) looked {
 	return looked{Answer: sqlbase.Answer{Verdict: sqlbase.Granted, Token: token}}
 }
 
-// look reads why a lock is not granted, and stores what later grants may rely on.
+// look runs look.sql, which reads why a lock is not granted. It stores the meta row, on which later grants may rely.
 func (b *Backend) look(ctx context.Context, s *server, r driver.Request) (a looked, err error) {
 	namespace, name := encoded(r.Key)
 	waiter, closedFor, sent := b.waiters.process, sqlbase.ClosedFor(r), time.Now()
@@ -190,7 +192,7 @@ func (b *Backend) look(ctx context.Context, s *server, r driver.Request) (a look
 }
 
 // attempt runs a statement that grants r, and returns the token. Nothing is granted if another session has locked the
-// row or was faster. A user's trigger that runs a statement hides LAST_INSERT_ID. In that case attempt reads the
+// row or has acquired the lock first. A trigger on the table can hide LAST_INSERT_ID. In that case attempt reads the
 // token from the row.
 func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb string, args []any) (token int64, granted bool, err error) {
 	var done sqlbase.Result
@@ -211,7 +213,7 @@ func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb
 	namespace, name := encoded(r.Key)
 	granted, err = s.queryRow(ctx, "granted", []any{namespace, name, r.Nonce.String()}, &token)
 	if err != nil {
-		err = fmt.Errorf("read the token of what was granted: %s", err) //nolint:errorlint // this statement had no effect, but the grant had
+		err = fmt.Errorf("read the token of what was granted: %s", err) //nolint:errorlint // the error of this read must not say that the grant had no effect
 	}
 	return token, granted, err
 }
@@ -244,12 +246,12 @@ func insertArgs(s *server, r driver.Request) []any {
 	})
 }
 
-// renewBytes is the largest size of one statement's parameter. A thousand grants with names of 30 bytes fit into it.
-// A server refuses a statement that is longer than its max_allowed_packet, which some servers set to 1 MB.
+// renewBytes is the largest size of the JSON parameter of renew.sql. A thousand grants with names of 30 bytes fit
+// into this size. A server refuses a statement that is longer than max_allowed_packet, which is 1 MB on some servers.
 const renewBytes = 240 << 10
 
-// Renew takes one round trip for a batch in which every grant is alive. Otherwise it takes one more, which reads the
-// outcome of each grant.
+// Renew takes one round trip for each batch. If some grants of a batch were not renewed, it takes a second round trip
+// to read the outcome of each grant.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if len(grants) == 0 {
 		return nil, nil
@@ -268,7 +270,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 		if err != nil && result == nil {
 			return nil, b.classify(ctx, sqlbase.RenewalOf(grants), driver.Key{}, err)
 		}
-		if err != nil { // the outcomes so far are known, and the remaining outcomes stay unknown
+		if err != nil { // the outcomes of earlier batches are known; all others stay unknown
 			return append(result, make([]driver.Outcome, len(grants)-len(result))...), nil
 		}
 		result = append(result, outcomes...)
@@ -276,7 +278,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return result, nil
 }
 
-// fitting returns how many of the first grants fit into one statement.
+// fitting returns how many grants, from the start of the list, fit into one statement.
 func fitting(grants []driver.Grant) (n int) {
 	const others = 210 // the largest size of a grant's other fields
 	size := 0
@@ -290,7 +292,8 @@ func fitting(grants []driver.Grant) (n int) {
 	return n
 }
 
-// renew renews the grants with one statement. If some grants were not renewed, it reads the outcome of each.
+// renew renews the grants with one statement. If some grants were not renewed, a second statement reads the outcome
+// of each grant.
 func renew(ctx context.Context, s *server, grants []driver.Grant) ([]driver.Outcome, error) {
 	batch, err := sqlbase.EncodeGrants(encodedKeys(grants))
 	if err != nil {
@@ -308,7 +311,7 @@ func renew(ctx context.Context, s *server, grants []driver.Grant) ([]driver.Outc
 		return result, nil
 	}
 	for i := range result {
-		result[i] = driver.Unknown // unless the result has a row for this grant
+		result[i] = driver.Unknown // a grant without a row in the result keeps this outcome
 	}
 	err = s.retry(ctx, func() error {
 		return s.q.Query(ctx, s.sql["renewed"], []any{done.LastID, batch}, sqlbase.OutcomesInto(result))
@@ -316,8 +319,8 @@ func renew(ctx context.Context, s *server, grants []driver.Grant) ([]driver.Outc
 	return result, err
 }
 
-// Release takes one round trip, and one more if there was nothing to release. While another transaction has locked the row, it retries
-// for a second at most on MySQL. MariaDB waits on the server instead.
+// Release takes one round trip, and one more if there was nothing to release. While another transaction has locked
+// the row, Release retries for at most one second on MySQL. On MariaDB the statement waits on the server instead.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	s, err := b.releases(ctx)
 	if err != nil {
@@ -365,9 +368,9 @@ func (b *Backend) handOver(ctx context.Context, s *server, from driver.Grant, r 
 	return a, err
 }
 
-// Notify makes a later refusal add this process to the queue of key, so that a release reserves the lock for this
-// process. Notify never calls wake, because neither server can notify a client, so the waiter has to poll. Notify
-// sends nothing.
+// Notify records that this process waits for key, and sends nothing. When an attempt is refused later, Acquire adds
+// this process to the queue of key, so that a release reserves the lock for this process. Notify never calls wake,
+// because neither server can notify a client. So the waiter has to poll.
 func (b *Backend) Notify(_ context.Context, key driver.Key, _ func()) (stop func(), err error) {
 	b.waiters.join(key)
 	return func() {
@@ -382,12 +385,12 @@ func (b *Backend) Notify(_ context.Context, key driver.Key, _ func()) (stop func
 	}, nil
 }
 
-// encoded returns the two parts of key in base64, as the statements expect them.
+// encoded returns the namespace and the name of key in base64, as the statements expect them.
 func encoded(key driver.Key) (namespace, name string) {
 	return sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name)
 }
 
-// encodedKeys returns the grants with keys in base64, as the statements expect them.
+// encodedKeys returns copies of the grants whose namespaces and names are in base64, as the statements expect them.
 func encodedKeys(grants []driver.Grant) []driver.Grant {
 	result := make([]driver.Grant, len(grants))
 	for i, g := range grants {

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// These error numbers are expected results of a statement.
+// These error numbers are expected results: another session has inserted or locked the row.
 // https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
 // https://mariadb.com/kb/en/mariadb-error-code-reference/
 const (
@@ -23,7 +23,7 @@ const (
 	rowLockedNoWait = 3572
 )
 
-// transient recognises errors after which the server has undone the statement, and a retry may succeed.
+// transient reports whether the server has undone the statement and a retry may succeed.
 func transient(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case rowLockTimeout,
@@ -37,9 +37,10 @@ func transient(err error) bool {
 	}
 }
 
-// uncertain recognises errors that do not say whether the statement had an effect. Either the statement was
-// interrupted, perhaps after the commit, or the commit itself failed. Or a proxy has lost the server, and reports the
-// loss with a client error number (2000 to 2999) or with its own number (ProxySQL: 9001 and up).
+// uncertain reports whether the statement may have had an effect although the server reported this error. There are
+// three causes. The statement was interrupted, perhaps after the commit. The commit itself failed. A proxy has lost
+// its connection to the server, and reports a client error number (2000 to 2999) or a number of its own (ProxySQL:
+// 9001 and up).
 func uncertain(number uint16) bool {
 	switch {
 	case number >= 2000 && number < 3000, number >= 9000 && number < 10000:
@@ -61,7 +62,7 @@ func uncertain(number uint16) bool {
 	}
 }
 
-// permanentReason explains an error that a retry cannot fix. It returns an empty text for other errors.
+// permanentReason returns an explanation if a retry cannot fix the error, else an empty text.
 func permanentReason(number uint16) string {
 	switch number {
 	case 1290, 1792, 1836:
@@ -81,7 +82,8 @@ func permanentReason(number uint16) string {
 	}
 }
 
-// classify turns an error into one of the errors of the driver contract.
+// classify marks err as the driver contract requires: as permanent, as not applied, or not at all if the effect is
+// unknown.
 func (b *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
 	if sqlbase.Settled(err) {
 		return err

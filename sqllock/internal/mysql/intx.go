@@ -11,14 +11,15 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// besideLimit bounds what LockInTx does on a second connection, because the pool may have no second connection.
+// besideLimit bounds the statements that LockInTx runs on a second connection. Without a limit they could wait
+// forever for a free connection of the pool.
 const besideLimit = 5 * time.Second
 
 var errOneConnection = errors.New("the pool is limited to one connection, and InTx needs a second one beside the transaction")
 
-// LockInTx locks the row of key in tx. It first looks on a second connection, because a look in tx would do harm. A
-// plain read would fix the snapshot of tx before tx has the lock. A locking read would lock, until tx ends, the row
-// of a live lease, or the gap where a missing row belongs.
+// LockInTx locks the row of key in tx. It first reads the lock's state on a second connection, because a read in tx
+// has bad effects. A plain read would fix the snapshot of tx before tx has the lock. A locking read would keep a lock
+// until tx ends: on the row of a live lease, or on the gap where a missing row belongs.
 func (b *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) error {
 	a, err := b.settleInTx(ctx, tx, key)
 	if err != nil {
@@ -53,8 +54,8 @@ func (b *Backend) settleInTx(ctx context.Context, tx sqlbase.Querier, key driver
 	}, mends(beside, s, 0))
 }
 
-// lookBeside reads, outside of the caller's transaction, why the lock is closed. If the lock is not closed, the
-// verdict is Contended. In that case the lock has a row, which can be locked.
+// lookBeside reads, outside the caller's transaction, why the lock cannot be acquired. If the lock looks free, the
+// verdict is Contended, and the lock has a row: lookBeside inserts a missing row.
 func (b *Backend) lookBeside(ctx context.Context, s *server, key driver.Key) (sqlbase.Answer, error) {
 	a, err := b.look(ctx, s, driver.Request{Key: key})
 	if err == nil && a.Verdict == sqlbase.Missing {
@@ -71,10 +72,11 @@ func (b *Backend) lookBeside(ctx context.Context, s *server, key driver.Key) (sq
 	return a.Answer, err
 }
 
-// lockRowInTx locks the row in the caller's transaction. It finds no row if another transaction has locked the row.
-// An error of NOWAIT undoes only the statement, except on a server that undoes the whole transaction after a
-// time-out. On such a server lockRowInTx skips a locked row. From REPEATABLE READ on, skipping the row locks the gap
-// behind it. Until the transaction ends, a first grant of a name in that gap is then refused as contended.
+// lockRowInTx locks the row in the caller's transaction. found is false if another transaction has locked the row.
+// The error of NOWAIT normally undoes only the statement. Some servers undo the whole transaction after a lock
+// time-out (innodb_rollback_on_timeout). There lockRowInTx uses SKIP LOCKED instead. At REPEATABLE READ and
+// SERIALIZABLE, SKIP LOCKED locks the gap after the skipped row. Until the transaction ends, the first grant of a
+// name in that gap is then refused as contended.
 func lockRowInTx(ctx context.Context, s *server, tx sqlbase.Querier, key driver.Key) (a sqlbase.Answer, found bool, err error) {
 	verb := "lock_in_tx"
 	if s.timeoutUndoesAll {

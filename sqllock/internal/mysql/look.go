@@ -7,14 +7,14 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// looked is a row that look.sql returns.
+// looked is the row that look.sql returns.
 type looked struct {
 	sqlbase.Answer
 	metaRow
-	mustQueue bool // the process must write its entry into the queue: it has none, or is first and did not confirm it for a second
+	mustQueue bool // whether this process must run wait.sql, which adds it to the queue or confirms that it still waits
 }
 
-// metaRow contains what acquire.sql needs from the meta row.
+// metaRow contains the columns of the meta row that acquire.sql needs.
 type metaRow struct {
 	epoch string // identifies the server that answered
 	floor int64
@@ -25,23 +25,24 @@ func (a *looked) dest() []any {
 	return append(a.Dest(), &a.Ahead, &a.mustQueue, &a.epoch, &a.floor)
 }
 
-// metaSeenFor is how long a grant relies on an earlier look. It must be well below the shortest quarantine of a
-// server that has taken over: longest_ttl_us is never below a minute.
+// metaSeenFor is how long grants may rely on an earlier read of the meta row. It must be much shorter than the
+// shortest quarantine after a failover, which is one minute, because longest_ttl_us is never smaller.
 const metaSeenFor = 10 * time.Second
 
-// metaSeen stores an earlier look at a meta row that permitted grants. The server was the one seen last, its
-// quarantine was over, and longest_ttl_us was closedFor or more. Reading the meta row in each acquire would cost 20
-// µs on MySQL and 60 µs on MariaDB. Relying on an earlier look is safe: acquire.sql names the server, and grants
-// nothing on another server. A server that takes over changes this server's meta row, and grants nothing for a minute
-// after the change. Within that minute every process that relied on an earlier look has looked again.
+// metaSeen stores an earlier read of a meta row that permitted grants: the epoch was that of the server, the
+// quarantine was over, and longest_ttl_us was closedFor or more. Grants rely on that read because reading the meta
+// row in each acquire would cost 20 µs on MySQL and 60 µs on MariaDB. This is safe. acquire.sql compares the server
+// with the stored epoch, and grants nothing on another server. After a failover, the new server changes the meta row,
+// and grants nothing for at least a minute. After metaSeenFor, every process reads the meta row again, which is well
+// within that minute.
 type metaSeen struct {
 	metaRow
 	closedFor int64     // in microseconds
 	asked     time.Time // the time before look.sql was sent
 }
 
-// covers reports whether a grant of r may rely on m. It also compares wall clocks, because the monotonic clock stops
-// while the machine is suspended.
+// covers reports whether a grant of r may rely on m. It checks the age of m with the monotonic clock and with the
+// wall clock, because the monotonic clock stops while the machine is suspended.
 func (m *metaSeen) covers(r driver.Request, now time.Time) bool {
 	if m == nil || m.closedFor < sqlbase.ClosedFor(r) {
 		return false

@@ -38,8 +38,8 @@ func (b *Backend) statuses(ctx context.Context, verb string, args ...any) ([]dri
 	return list, err
 }
 
-// ForceRelease ends the grant of key with this token, and raises the token so that the holder is fenced. It ends a
-// lease that has not expired only if live is true.
+// ForceRelease ends the grant of key that has this token, and raises the token so that the holder is fenced. If the
+// lease has not expired, ForceRelease ends the grant only if live is true.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -71,8 +71,8 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 // pruneBatch is the largest number of rows that one statement of Prune deletes.
 const pruneBatch = 1000
 
-// Prune deletes the rows of locks that have been free for the duration unused, one batch at a time. After an error it
-// reports how many rows it has deleted.
+// Prune deletes the rows of locks that have been free for at least the duration unused, one batch at a time. It
+// returns the number of deleted rows, also with an error.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int, err error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int,
 	}
 }
 
-// unusedAfter returns the locks after the key last that may be deleted.
+// unusedAfter returns at most pruneBatch locks that may be deleted. Their keys are larger than last.
 func unusedAfter(ctx context.Context, s *server, unused time.Duration, last driver.Key) ([]driver.Grant, error) {
 	namespace, name := encoded(last)
 	var batch []driver.Grant
@@ -113,9 +113,9 @@ func unusedAfter(ctx context.Context, s *server, unused time.Duration, last driv
 	return batch, err
 }
 
-// prune deletes a batch. It raises the floor first, in a separate transaction. A session that inserts a row locks the
-// floor when it reads it, until its commit. Either that session reads the raised floor, or prune has not yet deleted
-// the rows when the session inserts.
+// prune deletes a batch. Before that, it raises the floor in a separate transaction. A session that inserts a row
+// reads the floor under a lock that it keeps until its commit. So if the session reads the old floor, the session has
+// committed before prune deletes the rows.
 func prune(ctx context.Context, s *server, unused time.Duration, batch []driver.Grant) (int, error) {
 	var largest driver.Token
 	for _, g := range batch {

@@ -16,18 +16,18 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// server sends statements to one of the two kinds of servers.
+// server sends statements to a MySQL or MariaDB server.
 type server struct {
 	db               *sql.DB
-	q                sqlbase.Querier   // sends on the pool db, or on the connection beside the pool
-	sql              map[string]string // the statements by verb
+	q                sqlbase.Querier   // sends through the pool db, or through the reserve
+	sql              map[string]string // the statements, keyed by file name without .sql
 	mariadb          bool
-	timeoutUndoesAll bool // a time-out while waiting for a row undoes the transaction (innodb_rollback_on_timeout)
+	timeoutUndoesAll bool // whether a time-out while waiting for a row undoes the whole transaction (innodb_rollback_on_timeout)
 
-	timedOut *atomic.Int64 // when a statement that may wait for a row last timed out, in nanoseconds since 1970
+	timedOut *atomic.Int64 // the last time-out of a statement that may wait for a row, in nanoseconds since 1970
 }
 
-// detect reads which kind of server db leads to, and loads the statements for that kind.
+// detect reads whether db connects to MySQL or MariaDB, and loads the statements for that server.
 func detect(ctx context.Context, db *sql.DB, q sqlbase.Querier, t sqltable.Table) (*server, error) {
 	s := &server{db: db, q: q, sql: t.Statements(files, "sql/mysql", "`"), timedOut: new(atomic.Int64)}
 	var version, literals string
@@ -47,20 +47,20 @@ func detect(ctx context.Context, db *sql.DB, q sqlbase.Querier, t sqltable.Table
 	return s, nil
 }
 
-// wideCharacters lists character sets of literals with which MariaDB cannot read the paths of JSON_TABLE (error
-// 4042). With such a character set no lease could be renewed.
+// wideCharacters lists the character sets in which MariaDB cannot read the paths of JSON_TABLE (error 4042). If the
+// session's literals have such a character set, no lease can be renewed.
 var wideCharacters = map[string]bool{"ucs2": true, "utf16": true, "utf16le": true, "utf32": true}
 
-// through returns a copy of s whose statements are sent by q.
+// through returns a copy of s that sends its statements through q.
 func (s *server) through(q sqlbase.Querier) *server {
 	by := *s
 	by.q = q
 	return &by
 }
 
-// skipLocked appends key to the parameters of a statement that skips the row while another transaction has locked it.
-// On MySQL such a statement selects the row a second time. On MariaDB the statement has a lock time-out of zero
-// instead.
+// skipLocked completes the parameters of a statement that must not wait while another transaction has locked the row.
+// On MySQL such a statement selects the row a second time with SKIP LOCKED, so skipLocked appends key. On MariaDB the
+// statement has a lock time-out of zero, and needs no further parameters.
 func (s *server) skipLocked(key driver.Key, args []any) []any {
 	if s.mariadb {
 		return args
@@ -69,7 +69,7 @@ func (s *server) skipLocked(key driver.Key, args []any) []any {
 	return append(args, namespace, name)
 }
 
-// retry calls the function once, and calls it again while the server reports that it undid the statement.
+// retry calls once, and repeats the call while the server reports that it has undone the statement.
 func (s *server) retry(ctx context.Context, once func() error) error {
 	return sqlbase.Retry(ctx, transient, once)
 }
@@ -95,11 +95,11 @@ func (s *server) exec(ctx context.Context, verb string, args ...any) (r sqlbase.
 // errRowLocked is returned when a statement would have to wait for a row.
 var errRowLocked = errors.New("the row is locked by another transaction")
 
-// patience is how long a release retries while another transaction has locked the row.
+// patience is how long a statement that ends a grant is retried while another transaction has locked the row.
 const patience = time.Second
 
-// end runs a statement that ends a grant. If the statement changes nothing, the function why reads the reason. end
-// retries while another transaction has locked the row.
+// end runs a statement that ends a grant. If the statement changes no row, the function why reads the reason. end
+// retries while another transaction has locked the row, for at most patience.
 func (s *server) end(ctx context.Context, verb string, args []any, why func(*sqlbase.Answer) (found bool, err error)) error {
 	again := func(err error) bool { return errors.Is(err, errRowLocked) || transient(err) }
 	return sqlbase.RetryWithin(ctx, patience, again, func() error {
@@ -107,7 +107,7 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 		if err != nil {
 			return err
 		}
-		if done.Affected > 0 { // the statement changes the nonce or the token, so the server counts every row that matched
+		if done.Affected > 0 { // every row that matches is counted, because the statement changes its nonce or token
 			return nil
 		}
 		var a sqlbase.Answer
@@ -129,8 +129,9 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 	})
 }
 
-// briefFor is how long, after a time-out, statements wait for a row for at most a second. The server may keep the
-// session of the statement that timed out for innodb_lock_wait_timeout (50 s by default).
+// briefFor is the period after a time-out in which each statement waits for a locked row for at most one second. For
+// up to innodb_lock_wait_timeout (50 s by default), the server may still keep the session of the statement that timed
+// out.
 const briefFor = time.Minute
 
 // restoreLimit bounds the statement that restores a session's setting.
@@ -140,12 +141,12 @@ const restoreLimit = time.Second
 // other statements skip locked rows.
 var waitsForRow = map[string]bool{"insert": true, "create": true, "adopt_epoch": true, "raise_longest_ttl": true, "raise_floor": true}
 
-// send sends a statement that returns no rows, once.
+// send sends a statement that returns no rows. It does not retry.
 //
-// MySQL does not notice that the client of a waiting session has gone, and keeps the session until
-// innodb_lock_wait_timeout. Calls that time out could use up the server's sessions that way. So after a time-out,
-// statements wait for a second at most. That limit costs two further round trips for each statement. MariaDB ends
-// such sessions itself.
+// While a session waits for a row, MySQL does not detect that the client has closed the connection. It keeps the
+// session until innodb_lock_wait_timeout. So calls that time out could use up the server's connections. To prevent
+// this, statements wait for at most one second for some time after a time-out. This limit costs two further round
+// trips for each statement. MariaDB ends such sessions itself.
 func (s *server) send(ctx context.Context, verb string, args ...any) (sqlbase.Result, error) {
 	switch {
 	case s.mariadb || !waitsForRow[verb]:
@@ -160,7 +161,7 @@ func (s *server) send(ctx context.Context, verb string, args ...any) (sqlbase.Re
 	return r, err
 }
 
-// sendBriefly sends a statement in a session that waits for a row for at most a second.
+// sendBriefly sends a statement in a session that waits for a locked row for at most one second.
 func (s *server) sendBriefly(ctx context.Context, verb string, args ...any) (sqlbase.Result, error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {

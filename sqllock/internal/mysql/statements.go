@@ -18,10 +18,10 @@ import (
 //go:embed sql/mysql/*.sql sql/mariadb/*.sql
 var files embed.FS
 
-// preparedQuerier runs statements on a pool, and prepares each statement when it is first needed. Without this, the
-// driver would prepare, run and close a statement with arguments on each call, which takes two round trips.
-// database/sql prepares the statement again, once, on each further connection, and forgets it when the connection
-// closes. Prepared statements keep no connection open or busy.
+// preparedQuerier runs statements through a pool, and prepares each statement when it is first needed. Unless a
+// statement is prepared in advance, the driver prepares, runs and closes it in each call with arguments, which takes
+// two round trips. On each further connection, database/sql prepares the statement once more. Prepared statements
+// keep no connection open or busy.
 type preparedQuerier struct {
 	db *sql.DB
 
@@ -65,7 +65,8 @@ func (p *preparedQuerier) Exec(ctx context.Context, statement string, args ...an
 	return sqlbase.Result{Affected: affected, LastID: lastID}, err
 }
 
-// prepared returns the prepared statement. If it returns an error, the statement did not run.
+// prepared returns the prepared statement for a text. Its errors are marked [driver.NotApplied], because the
+// statement did not run.
 func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.Stmt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, driver.NotApplied(err)
@@ -90,7 +91,8 @@ func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.
 	return fresh, nil
 }
 
-// lentMark is an argument that database/sql converts only when it has a connection for the statement.
+// lentMark is an argument that records its own conversion in lent. database/sql converts arguments only after the
+// pool has lent a connection for the statement.
 type lentMark struct {
 	value any
 	lent  *atomic.Bool
@@ -102,8 +104,8 @@ func (m lentMark) Value() (sqldriver.Value, error) {
 	return sqldriver.DefaultParameterConverter.ConvertValue(m.value)
 }
 
-// marked wraps the first of args, so that lent is set when the pool has lent a connection. lent is nil if there are
-// no args.
+// marked wraps the first argument in a lentMark, so that lent becomes true when the pool has lent a connection. lent
+// is nil if there are no arguments.
 func marked(args []any) ([]any, *atomic.Bool) {
 	if len(args) == 0 {
 		return args, nil
@@ -121,7 +123,7 @@ func (p *preparedQuerier) unlent(ctx context.Context, lent *atomic.Bool, err err
 	return driver.NotApplied(sqlbase.UsageOf(p.db).Unlent(ctx, err))
 }
 
-// close closes the prepared statements on the pool's connections.
+// close closes the prepared statements on all connections of the pool.
 func (p *preparedQuerier) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,15 +8,16 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// leaveLimit bounds the statement with which a waiter that gives up leaves the queue.
+// leaveLimit bounds the statement that removes this process from a queue when its last waiter stops waiting.
 const leaveLimit = time.Second
 
-// waiters lists the names for which this process waits. The row of a lock contains a queue of processes. Each process
-// writes its entry once, behind the entries that are there. The first process of the queue confirms about once a
-// second that it still waits. A release reserves the lock for that process for 50 ms. So a process that has just
-// released cannot overtake the first of the queue, and processes further back poll less often. A grant removes the
-// process from the queue. A dead process at the front delays the others by its reservation, at most three times. No
-// process is notified, because neither server can notify a client without a connection that waits on the server.
+// waiters lists the locks for which this process waits. The row of a lock contains a queue of processes. Each process
+// adds itself to the end of the queue, once. The first process of the queue confirms about once a second that it
+// still waits. A release reserves the lock for that first process for 50 ms. So a process that has just released the
+// lock cannot overtake the first process of the queue. Processes further back in the queue poll less often. A grant
+// removes the process from the queue. If the first process has died, its reservation delays the others, at most three
+// times. No process is notified, because neither server can notify a client unless one of the client's connections
+// waits on the server.
 type waiters struct {
 	process string // a random id of this process and backend
 
@@ -24,18 +25,18 @@ type waiters struct {
 	byKey map[driver.Key]*waiter
 }
 
-// waiter is a name for which this process waits.
+// waiter is a lock for which this process waits.
 type waiter struct {
-	callers int // the number of Notify calls that have not been stopped
+	callers int // the number of Notify calls whose stop function has not been called
 	state   queueState
 }
 
-// queueState is what this process knows of its entry in the queue of a lock's row.
+// queueState says whether this process may be in the queue of a lock's row.
 type queueState int
 
 const (
-	unqueued queueState = iota // there is no entry: the process was not refused yet, or was granted the lock after the refusal
-	queued                     // there is an entry, or may be an entry because the statement got no reply
+	unqueued queueState = iota // not in the queue: the process was not refused yet, or was granted the lock after the refusal
+	queued                     // in the queue, or perhaps in the queue because wait.sql returned an error
 )
 
 func newWaiters() *waiters {
@@ -52,8 +53,8 @@ func (ws *waiters) join(key driver.Key) {
 	ws.byKey[key].callers++
 }
 
-// leave removes a caller. It reports whether the caller was the last one and the process still has an entry in the
-// queue.
+// leave removes a caller. It reports whether to remove this process from the queue: no caller is left, and the
+// process may be in the queue.
 func (ws *waiters) leave(key driver.Key) (dequeue bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -82,8 +83,8 @@ func (ws *waiters) waitsFor(key driver.Key) bool {
 	return ws.byKey[key] != nil
 }
 
-// enqueue writes this process into the queue of a lock that was refused, or confirms that the process still waits. It
-// does not report an error, because a process outside the queue polls too.
+// enqueue adds this process to the queue of a lock that was refused, or confirms that the process still waits. It
+// does not report an error, because a process that is not in the queue polls too.
 func (ws *waiters) enqueue(ctx context.Context, s *server, key driver.Key) {
 	if !ws.waitsFor(key) {
 		return
@@ -97,7 +98,7 @@ func (ws *waiters) enqueue(ctx context.Context, s *server, key driver.Key) {
 }
 
 // dequeue removes this process from the queue, so that no release reserves the lock for the process. If dequeue
-// fails, one release may still reserve the lock, for 50 ms.
+// fails, releases may still reserve the lock for this process: at most three times, for 50 ms each.
 func (ws *waiters) dequeue(ctx context.Context, s *server, key driver.Key) {
 	namespace, name := encoded(key)
 	me := ws.process

@@ -17,15 +17,15 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// Backend is the implementation for PostgreSQL 12 and newer.
+// Backend keeps locks in PostgreSQL 12 or newer.
 type Backend struct {
-	runner // through the application's pool
+	runner // runs statements through the application's pool
 
-	renewals, releases runner // through the reserve while the pool is full
+	renewals, releases runner // run statements through the reserve while all connections of the pool are in use
 	reserve            *sqlbase.Reserve
 	table              sqltable.Table
 	waiters            waiters
-	warnings           []string // of the handle
+	warnings           []string // the settings of the pool that weaken the promises of locks
 }
 
 func newBackend(h handle, t sqltable.Table) *Backend {
@@ -55,7 +55,7 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if g, found, err := p.passed(ctx, r); found || err != nil {
 		return g, p.classify(ctx, "acquire", r.Key, err)
 	}
-	var deposited *sqlbase.Answer // the answer to the attempt that deposited the request in the waiter's row
+	var deposited *sqlbase.Answer // the answer to the last attempt that deposited the request in the waiter's row
 	a, err := sqlbase.Settle(ctx,
 		func() (sqlbase.Answer, error) {
 			a, err := p.ask(ctx, r)
@@ -76,7 +76,7 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		case driver.IsPermanent(err):
 			return driver.Grant{}, p.withdrawAfter(ctx, r, err)
 		}
-		a = *deposited // later attempts had no effect, but the attempt that deposited the request had
+		a = *deposited // the last attempt had no effect, but an earlier attempt has deposited the request
 	}
 	if a.Verdict != sqlbase.Granted {
 		a.Pending = a.Pending || deposited != nil // even if the last attempt could not deposit the request again
@@ -85,18 +85,19 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return sqlbase.GrantOf(r, a), nil
 }
 
-// withdrawAfter withdraws r, which was deposited in the waiter's row. It returns the error why, which says that no
-// statement had an effect. If the withdrawal fails, the returned error does not say so.
+// withdrawAfter withdraws r, which was deposited in the waiter's row. It returns the error why, which is marked
+// [driver.NotApplied]. If the withdrawal fails, it returns an error without that mark, because r may still be
+// granted.
 func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error) error {
 	err := p.Release(ctx, driver.Grant{Key: r.Key, Nonce: r.Nonce})
 	if err == nil || errors.Is(err, driver.ErrNotHeld) {
 		return why
 	}
-	return fmt.Errorf("%v; and the waiting request was not withdrawn: %v", why, err) //nolint:errorlint // their marks do not hold for both
+	return fmt.Errorf("%v; and the waiting request was not withdrawn: %v", why, err) //nolint:errorlint // wrapping would also copy the mark of one error to the whole
 }
 
-// ask makes one attempt. The statement bounds how long it waits for an uncommitted insert of the same name, or for an
-// older holder's transaction.
+// ask makes one attempt. The statement limits its waits for an uncommitted insert of the same name and for the
+// transactions of older holders.
 func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, error) {
 	args := []any{
 		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
@@ -164,7 +165,7 @@ func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 	return p.classify(ctx, "release", g.Key, err)
 }
 
-// HandOver replaces from with a grant to r in one round trip.
+// HandOver replaces the grant from with a grant to r in one round trip.
 func (p *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	args := append(sqlbase.HandOverArgs(from, r), p.waiters.callable(r.Key))
 	g, err := sqlbase.HandOver(ctx, r, func() (sqlbase.Answer, error) {
@@ -181,7 +182,7 @@ func (p *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Requ
 	return g, p.classify(ctx, "hand over", r.Key, err)
 }
 
-// Renew takes one round trip, and more if another statement has locked one of the rows.
+// Renew takes one round trip, and up to two more if other statements have locked some of the rows.
 func (p *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if len(grants) == 0 {
 		return nil, nil
@@ -206,12 +207,13 @@ func (p *Backend) renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return result, err
 }
 
-// decision bounds how long the first waiter waits until it is known whether notifications arrive.
+// decision bounds how long Notify waits until it is known whether the process receives notifications.
 const decision = 100 * time.Millisecond
 
-// Notify implements [driver.Notifier]. A release notifies the waiter that has waited longest, and reserves the lock
-// for it briefly. An expiry notifies nobody. All waiters of a backend share one listening connection. If a pooler
-// swallows notifications, or the driver is not pgx, the waiter is registered nevertheless, and polls.
+// Notify implements [driver.Notifier]. A release reserves the lock briefly for the waiter that has waited longest,
+// and notifies that waiter. When a lease expires, no waiter is notified. All waiters of a backend share one listening
+// connection. If a pooler drops notifications, or the driver is not pgx, the waiter still gets a row in the table of
+// waiters, and polls.
 func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	w := &waiter{wake}
 	row, write, first := p.waiters.join(key, w)
@@ -224,7 +226,7 @@ func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	case <-ctx.Done():
 	}
 	if !write {
-		return stop, nil // the request before has written the row
+		return stop, nil // the attempt before has written the row
 	}
 	for channel, same := p.waiters.listener.heardOn(), false; !same; {
 		if err = p.write(ctx, row, channel, first); err != nil {
@@ -236,8 +238,8 @@ func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	return stop, nil
 }
 
-// write writes the row of a waiter after any concurrent write of it. If first is true, the waiter's time in the queue
-// starts now.
+// write writes the row r to the table of waiters. It first waits for a concurrent write of r to end. If first is
+// true, the waiting time of the row starts now.
 func (p *Backend) write(ctx context.Context, r *row, channel string, first bool) error {
 	select {
 	case r.writing <- struct{}{}:
@@ -248,8 +250,8 @@ func (p *Backend) write(ctx context.Context, r *row, channel string, first bool)
 	return p.exec(ctx, "wait", encodeRows([]*row{r}), channel, sqlbase.Flag(first))
 }
 
-// passed returns the grant that a release has made to r. It reads the lock's row once for each notification that
-// claims such a grant. Only the row proves the grant.
+// passed returns the grant that a release has made to the deposited request r. It reads the lock's row once for each
+// notification that claims such a grant, because only the row proves the grant.
 func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant, found bool, err error) {
 	if !r.Waiting || !p.waiters.promised(r.Key) {
 		return g, false, nil
@@ -265,8 +267,9 @@ func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant,
 	return g, true, nil
 }
 
-// withdraw withdraws the pending request of g's nonce, so that no release can grant it. It reports whether the request
-// was deposited and not granted. In that case there is nothing to release.
+// withdraw withdraws the deposited request with g's nonce, so that no release can grant it. withdrawn reports that
+// the request was deposited and not granted. In that case there is nothing to release, and the error is
+// [driver.ErrNotHeld].
 func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool, err error) {
 	if !p.waiters.anyDeposited() {
 		return false, nil
@@ -280,8 +283,8 @@ func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool,
 	return withdrawn, err
 }
 
-// drainLimit returns how long a grant waits for the transactions of older holders. It is at most half of the TTL, so
-// that the remaining lease is long enough. It also leaves time before ctx's deadline for another statement.
+// drainLimit returns how long a sealed grant may wait for the transactions of older holders. The limit is at most
+// half of the TTL, and leaves a quarter of the time until ctx's deadline for another statement.
 func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
 	limit := min(ttl/2, sqlbase.LongRetry)
 	if deadline, ok := ctx.Deadline(); ok {
@@ -290,9 +293,9 @@ func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
 	return max(limit, time.Millisecond)
 }
 
-// draining returns why a sealed grant timed out: a transaction that has checked the fence mark, or an insert of the
-// same name. Nothing was granted. If the server does not answer, draining reports the mark, because waits for a mark
-// last longer.
+// draining returns why a sealed grant timed out, after nothing was granted. The statement waited for a transaction
+// that has checked the fence mark, or for an insert of the same name. If the server does not answer, draining assumes
+// the fence mark, because such waits are longer.
 func (p *Backend) draining(ctx context.Context, key driver.Key) sqlbase.Answer {
 	var a sqlbase.Answer
 	if found, err := p.one(ctx, "draining", []any{key.Namespace, key.Name}, a.Dest()...); err != nil || !found {
@@ -301,14 +304,14 @@ func (p *Backend) draining(ctx context.Context, key driver.Key) sqlbase.Answer {
 	return a
 }
 
-// timedOut reports whether the server undid a statement because of the caller's own statement_timeout, and not because
-// ctx ended.
+// timedOut reports whether the server canceled a statement because of a statement_timeout that the application has
+// set, and not because ctx ended.
 func timedOut(ctx context.Context, err error) bool {
 	return sqlerror.State(err) == "57014" && ctx.Err() == nil
 }
 
-// unsealable reports whether the mark's table is missing, outdated, or not accessible to the role. The guard reports
-// that error, because a lock does not need the table.
+// unsealable reports whether the table of the fence marks is missing, outdated, or not accessible to the role. The
+// lock is then acquired without sealing, and the guard reports the error later.
 func unsealable(err error) bool {
 	switch sqlerror.State(err) {
 	case "42P01", "42703", "3F000", "42501":
@@ -318,8 +321,9 @@ func unsealable(err error) bool {
 	}
 }
 
-// adopt records the server as the one that grants. This happens once for each start of a server and each table. It
-// reads the version first, so that a server that only imitates PostgreSQL is never adopted and grants nothing.
+// adopt stores the server's epoch in the meta row, so that this server can grant locks. This happens once for each
+// start of a server and each table. adopt reads the version first, so that a server that only imitates PostgreSQL is
+// never adopted and grants nothing.
 func (p *Backend) adopt(ctx context.Context) error {
 	if err := p.supported(ctx); err != nil {
 		return err
@@ -339,7 +343,8 @@ func (p *Backend) supported(ctx context.Context) error {
 	return nil
 }
 
-// named replaces err if the server did not understand a statement because it only imitates PostgreSQL.
+// named returns the error of supported instead of err, if the server rejected a statement because it only imitates
+// PostgreSQL.
 func (p *Backend) named(ctx context.Context, err error) error {
 	switch state := sqlerror.State(err); {
 	case len(state) != 5 || state[:2] != "42" && state[:2] != "0A": // syntax error or access rule violation, feature not supported
@@ -351,15 +356,15 @@ func (p *Backend) named(ctx context.Context, err error) error {
 	return err
 }
 
-// CloseIdle implements [driver.Idler].
+// CloseIdle implements [driver.Idler]: it closes the listening connection and the reserve if they are unused.
 func (p *Backend) CloseIdle(ctx context.Context) {
 	waits, _ := p.waiters.count()
 	p.waiters.listener.closeIdle(ctx, waits)
 	p.reserve.CloseIdle(ctx)
 }
 
-// Listens reports whether a connection listens or is about to, and whether the table contains a row of a waiter of
-// this backend.
+// Listens reports whether the listener runs or keeps a connection, and whether this backend has rows in the table of
+// waiters.
 func (p *Backend) Listens() (listens, rows bool) {
 	_, rows = p.waiters.count()
 	return p.waiters.listener.runs(), rows

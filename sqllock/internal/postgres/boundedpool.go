@@ -8,14 +8,14 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// boundedPool is a querier on a pool whose driver may ignore contexts. A call ends with its context nevertheless. The
-// pool does not lend the connection again until the abandoned call has ended.
+// boundedPool is a querier that uses a pool whose driver may ignore contexts. Its calls return when their context
+// ends, even if the driver's call does not. In that case the connection stays in use until the driver's call ends.
 type boundedPool struct{ db *sql.DB }
 
 func (q boundedPool) Query(ctx context.Context, statement string, args []any, read func(sqlbase.Rows) error) error {
 	return lend(ctx, q.db, q.conn, func(conn *sql.Conn) error {
 		return bounded.Query(ctx, func(feed func(sqlbase.Rows) error) error {
-			defer conn.Close() // before the caller takes the next connection
+			defer conn.Close() // returns the connection before the caller can take the next one
 			return sqlbase.On(conn).Query(ctx, statement, args, feed)
 		}, read)
 	})

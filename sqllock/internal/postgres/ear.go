@@ -16,27 +16,29 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ear is the connection on which a listener sends its statements and receives notifications. Only poke may be called
-// from another goroutine.
+// ear is the connection on which a listener sends its statements and receives notifications. Only the listener's
+// goroutine calls its methods, except poke, which any goroutine may call.
 type ear interface {
 	exec(ctx context.Context, statement string, args ...any) error
-	// wait returns the payload of the next notification. heard is false at the deadline, and after a poke.
+	// wait waits for the next notification, and returns its payload. heard is false if the time until is reached or
+	// poke is called.
 	wait(until time.Time) (payload string, heard bool, err error)
 	poke()
 	close()
 }
 
-// pgxEar is a pgx connection from either kind of pool.
+// pgxEar is an ear on a pgx connection, taken from a pool of pgx or of database/sql.
 type pgxEar struct {
 	raw   *pgx.Conn
-	with  func(func(*pgx.Conn) error) error // lends the connection raw
-	end   func()                            // frees the connection's place in the pool, if it has one
+	with  func(func(*pgx.Conn) error) error // calls a function with the connection
+	end   func()                            // removes the connection from its pool, if it counts towards the limit of a pool
 	mu    sync.Mutex
-	waits bool // the goroutine reads from the socket
+	waits bool // the listener's goroutine is reading from the socket
 	poked bool
 }
 
-// openPgx removes a connection from the pool. It no longer counts towards the pool's limit.
+// openPgx returns a function that takes a connection out of the pool. The connection then no longer counts towards
+// the pool's limit.
 func openPgx(pool *pgxpool.Pool) func(context.Context) (ear, error) {
 	return func(ctx context.Context) (ear, error) {
 		conn, err := pool.Acquire(ctx)
@@ -52,7 +54,8 @@ func openPgx(pool *pgxpool.Pool) func(context.Context) (ear, error) {
 	}
 }
 
-// openSQL borrows a connection from the pool, if the driver is pgx and the pool may have a second connection.
+// openSQL returns a function that borrows a connection from the pool. That function fails with errDeaf if the driver
+// is not pgx or the pool is limited to one connection.
 func openSQL(db *sql.DB) func(context.Context) (ear, error) {
 	return func(ctx context.Context) (ear, error) {
 		if db.Stats().MaxOpenConnections == 1 {
@@ -72,15 +75,15 @@ func openSQL(db *sql.DB) func(context.Context) (ear, error) {
 			return direct(ctx, raw)
 		})
 		if err != nil {
-			_ = conn.Close() // back to the pool: it has not executed LISTEN
+			_ = conn.Close() // returns the connection to the pool: it has not executed LISTEN
 			return nil, err
 		}
 		return &pgxEar{
 			raw:  raw,
 			with: func(f func(*pgx.Conn) error) error { return conn.Raw(func(any) error { return f(raw) }) },
 			end: func() {
-				_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // the pool discards it
-				_ = conn.Close()                                              // reports that it is closed
+				_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // makes the pool discard the connection
+				_ = conn.Close()                                              // returns an error, because the connection is already closed
 			},
 		}, nil
 	}
@@ -91,10 +94,11 @@ var (
 	errPooler = errors.New("there is a pooler between this process and the server")
 )
 
-// direct checks which server process runs the statements: a pooler reports another process to its clients. The
-// listener does not listen through a pooler. In transaction mode no notification would arrive. PgBouncer 1.18 also has
-// a fault: when a notification reached a connection that it had just assigned to a client, it assigned the connection
-// to the next client too early.
+// direct returns errPooler if there is a pooler between this process and the server. It compares the process id that
+// the connection reported at login with the id of the server process that runs statements. A pooler reports an id of
+// its own. The listener does not listen through a pooler, for two reasons. In transaction mode no notification would
+// arrive. PgBouncer 1.18 has a bug: if a notification arrives on a server connection that it has just assigned to a
+// client, it assigns that connection to the next client too early.
 func direct(ctx context.Context, raw *pgx.Conn) error {
 	var pid uint32
 	if err := raw.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid); err != nil {
@@ -113,8 +117,8 @@ func (e *pgxEar) exec(ctx context.Context, statement string, args ...any) error 
 	})
 }
 
-// wait uses a deadline of the socket and no context. pgx can be configured to send a cancel request when a context
-// ends, and that request might hit the next statement.
+// wait uses a deadline of the socket instead of a context. pgx can be configured to send a cancel request when a
+// context ends, and that request could cancel the next statement.
 func (e *pgxEar) wait(until time.Time) (id string, heard bool, err error) {
 	err = e.with(func(raw *pgx.Conn) error {
 		socket := raw.PgConn().Conn()
@@ -128,7 +132,7 @@ func (e *pgxEar) wait(until time.Time) (id string, heard bool, err error) {
 			return nil
 		}
 		e.waits = true
-		_ = socket.SetReadDeadline(until) // SetReadDeadline fails on a closed socket, from which nothing is read
+		_ = socket.SetReadDeadline(until) // an error means that the socket is closed, and then the read fails at once
 		e.mu.Unlock()
 		n, err := raw.WaitForNotification(context.Background())
 		e.mu.Lock()
@@ -141,7 +145,7 @@ func (e *pgxEar) wait(until time.Time) (id string, heard bool, err error) {
 		}
 		if err == nil {
 			heard = true
-			if n != nil { // n is nil if the application has a notification handler on the pool: then wake every waiter
+			if n != nil { // n is nil if the pool has a notification handler of the application; an empty id wakes every waiter
 				id = n.Payload
 			}
 			return reset
@@ -156,14 +160,14 @@ func (e *pgxEar) poke() {
 	defer e.mu.Unlock()
 	e.poked = true
 	if e.waits {
-		_ = e.raw.PgConn().Conn().SetReadDeadline(time.Unix(1, 0)) // fails on a closed socket, where wait ends by itself
+		_ = e.raw.PgConn().Conn().SetReadDeadline(time.Unix(1, 0)) // an error means that the socket is closed, and then wait ends by itself
 	}
 }
 
-// goodbye bounds the closing of a connection.
+// goodbye bounds how long closing a connection may take.
 const goodbye = 250 * time.Millisecond
 
-// close closes the connection in any state. It is not returned to the pool, because it listens.
+// close closes the connection, in any state. The connection is not returned to the pool, because it still listens.
 func (e *pgxEar) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
@@ -171,7 +175,7 @@ func (e *pgxEar) close() {
 	e.end()
 }
 
-// deaf sends statements through the pool and receives no notification.
+// deaf is an ear that sends statements through the pool and receives no notifications.
 type deaf struct {
 	q     sqlbase.Querier
 	pokes chan struct{} // contains at most one value

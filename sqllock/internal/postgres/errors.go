@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// lockNotAvailable is the SQLSTATE of an expired lock_timeout.
+// lockNotAvailable is the SQLSTATE after lock_timeout has expired.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const lockNotAvailable = "55P03"
 
@@ -26,7 +26,8 @@ func transient(err error) bool {
 	}
 }
 
-// classify turns an error into one of the errors of the driver contract.
+// classify marks err as the driver contract requires: as permanent, as not applied, or not at all if the effect is
+// unknown.
 func (p *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
 	if sqlbase.Settled(err) {
 		return err
@@ -55,8 +56,8 @@ func (p *Backend) classify(ctx context.Context, operation string, key driver.Key
 // unencodable reports whether state is untranslatable_character or character_not_in_repertoire.
 func unencodable(state string) bool { return state == "22P05" || state == "22021" }
 
-// withFields adds the fields of r that the database's encoding may be unable to represent, because the server's error
-// does not name them.
+// withFields adds to err the fields of r that contain characters beyond ASCII, if the database's encoding cannot
+// represent a character. The server's error does not name the field.
 func withFields(r driver.Request, err error) error {
 	if !unencodable(sqlerror.State(err)) {
 		return err
@@ -70,8 +71,9 @@ func withFields(r driver.Request, err error) error {
 	return fmt.Errorf("%s: %w", strings.Join(fields, ", "), err)
 }
 
-// refused reports whether the server certainly undid the statement. The statement may have been committed if the
-// connection broke (08), an operator or a shutdown intervened (57), or the server itself failed (58, XX).
+// refused reports whether the server has certainly undone the statement. The classes of errors for which this is not
+// certain are: a broken connection (08), an intervention by an operator or a shutdown (57), and errors of the server
+// itself (58, F0, XX).
 func refused(state string) bool {
 	if state == "" {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// handle contains what differs between the two kinds of handle.
+// handle contains what differs between a handle of database/sql and a pool of pgx.
 type handle struct {
 	q       sqlbase.Querier
 	usage   func() sqlbase.Usage

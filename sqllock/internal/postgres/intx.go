@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// adoptLimit bounds the statements that InTx runs outside the caller's transaction when it meets a new server: the
-// pool may have no second connection.
+// adoptLimit bounds the statements that InTx runs outside the caller's transaction if the server has changed. Without
+// a limit they could wait forever for a free connection of the pool.
 const adoptLimit = time.Second
 
 func (p *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) error {
@@ -26,7 +26,7 @@ func (p *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.K
 	return nil
 }
 
-// askInTx makes one attempt inside the caller's transaction. It never retries after an error, because the error has
+// askInTx makes one attempt in the caller's transaction. It does not retry after an error, because the error has
 // aborted the transaction.
 func (p *Backend) askInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) (sqlbase.Answer, error) {
 	var a sqlbase.Answer
@@ -43,8 +43,8 @@ func (p *Backend) askInTx(ctx context.Context, tx sqlbase.Querier, key driver.Ke
 	}
 }
 
-// createInTx inserts the missing row of a lock, which also locks it. After an error it rolls back to a savepoint,
-// which also restores the lock_timeout.
+// createInTx inserts the missing row of a lock. The insert also locks the row. After an error, createInTx rolls back
+// to a savepoint, which also restores lock_timeout.
 func (p *Backend) createInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) (sqlbase.Answer, error) {
 	if _, err := tx.Exec(ctx, "SAVEPOINT rowlock_in_tx", p.args(nil)...); err != nil {
 		return sqlbase.Answer{}, err
@@ -68,8 +68,8 @@ func (p *Backend) createInTx(ctx context.Context, tx sqlbase.Querier, key driver
 	return sqlbase.Answer{}, err
 }
 
-// adoptOutside begins the quarantine of a new server in a separate transaction, because the caller will roll back its
-// own.
+// adoptOutside adopts a new server, which begins the quarantine, in a separate transaction. The quarantine must
+// remain even if the caller rolls back its own transaction.
 func (p *Backend) adoptOutside(ctx context.Context, key driver.Key) error {
 	bounded, cancel := context.WithTimeout(ctx, adoptLimit)
 	defer cancel()

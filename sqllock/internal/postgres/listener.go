@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	refreshEvery   = time.Second            // how often rows are written; releases pass over a row that is older than 3 s
+	refreshEvery   = time.Second            // how often the rows of waiters are written; a release ignores a row that was not written in the last 3 s
 	sweepEvery     = time.Minute            // how often the rows of dead processes are deleted
-	listenLimit    = 2 * time.Second        // bounds a statement of the listener
-	helloLimit     = 5 * time.Second        // bounds the wait for the listener's own notification
-	reconnectPause = 100 * time.Millisecond // delay before the next connection
-	retryListening = time.Second            // delay after a connection failed
-	retryMute      = time.Minute            // delay after a pooler has swallowed the listener's own notification
-	hello          = "hello"                // the payload of the listener's own notification
+	listenLimit    = 2 * time.Second        // the longest time for a statement of the listener
+	helloLimit     = 5 * time.Second        // the longest wait for the notification that the listener sends to itself
+	reconnectPause = 100 * time.Millisecond // mean delay before the next connection is opened
+	retryListening = time.Second            // delay before the next attempt to listen, if a connection failed
+	retryMute      = time.Minute            // the same delay, if the process cannot receive notifications
+	hello          = "hello"                // the payload of the notification that the listener sends to itself
 )
 
-// listener writes the rows of waiters, and receives their notifications on a separate connection. A listener is a
-// goroutine that runs while there are rows.
+// listener writes the rows of waiters, and receives notifications for them on a separate connection. Its goroutine
+// runs while there are rows.
 type listener struct {
 	pg   *Backend
-	open func(ctx context.Context) (ear, error) // nil if the driver has no connection that can listen
+	open func(ctx context.Context) (ear, error) // nil if the driver cannot receive notifications
 
 	mu      sync.Mutex
 	state   listening
 	ear     ear           // nil while there is no connection
-	channel string        // the channel on which the ear listens
-	decided chan struct{} // closed once it is known whether the first ear receives notifications
+	channel string        // the name of the channel on which ear listens
+	decided chan struct{} // closed once it is known whether the first connection listens
 	ended   chan struct{} // closed when the running goroutine has ended
 	unpark  *time.Timer
-	keep    bool // keep an unused connection and unused rows for the next waiter
+	keep    bool // whether to keep an unused connection and unused rows for the next waiter
 
 	silence  silence
 	deafTill time.Time // no attempt to listen before this time
@@ -50,22 +50,22 @@ type listening int
 
 const (
 	listenOff        listening = iota // there is no waiter
-	listenConnecting                  // the listener has no connection, or does not listen on its connection yet
+	listenConnecting                  // the listener has no connection yet, or its connection does not listen yet
 	listenHearing                     // notifications arrive
-	listenPolling                     // no notification arrives, and rows are written through the pool
-	listenParked                      // there is no waiter, and a connection that listens is kept for the next waiter
+	listenPolling                     // no notifications arrive, and the rows are written through the pool
+	listenParked                      // there is no waiter, and the listening connection is kept for the next waiter
 )
 
-// silence is the known reason why no notifications arrive.
+// silence is the reason, if known, why no notifications arrive.
 type silence int
 
 const (
 	notSilent silence = iota // notifications arrive, or it is not known yet
-	mute                     // the driver has no connection that can listen, or the listener's own notification did not arrive
+	mute                     // the driver cannot receive notifications, or the notification that the listener sent to itself did not arrive
 	pooler                   // there is a pooler before the server
 )
 
-// start starts the goroutine.
+// start starts the listener's goroutine, unless it runs.
 func (l *listener) start(s *waiters) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +103,8 @@ func (l *listener) run(s *waiters, e ear, ended chan<- struct{}) {
 	}
 }
 
-// connect opens a connection and listens on it. If that fails, the goroutine continues without notifications.
+// connect opens a connection and listens on it. If that fails, or listening is not allowed now, connect returns a
+// deaf ear, which uses the pool and receives no notifications.
 func (l *listener) connect() ear {
 	e := ear(newDeaf(l.pg.q))
 	if l.mayListen() {
@@ -146,7 +147,7 @@ func (l *listener) listen(ctx context.Context, channel string) (ear, error) {
 	return e, nil
 }
 
-// turnDeaf prevents attempts to listen for d.
+// turnDeaf prevents attempts to listen until the duration d has passed.
 func (l *listener) turnDeaf(why silence, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +160,8 @@ func (l *listener) mayListen() bool {
 	return l.open != nil && !time.Now().Before(l.deafTill)
 }
 
-// serve works with one connection, and reports whether to open another.
+// serve writes rows and receives notifications on one connection. It returns true if a new connection must be opened,
+// and false if there are no rows any longer.
 func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 	_, isDeaf := e.(*deaf)
 	var greetedBy time.Time // zero once a notification has arrived
@@ -204,8 +206,9 @@ func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 	}
 }
 
-// begin lets the first waiters proceed. It writes the rows of earlier waiters again, and wakes these waiters, because
-// notifications sent before this connection listened were lost.
+// begin records whether the connection listens, so that Notify stops waiting for that decision. It writes the rows of
+// earlier waiters again. If the connection listens, begin also wakes these waiters, because notifications before that
+// moment were lost.
 func (l *listener) begin(s *waiters, e ear, hears bool) error {
 	l.mu.Lock()
 	if hears {
@@ -231,8 +234,8 @@ func (l *listener) begin(s *waiters, e ear, hears bool) error {
 	return err
 }
 
-// greet notifies the listener through the pool. Only a notification from another session proves that notifications
-// arrive.
+// greet sends a notification to the listener through the pool. Only a notification from another session proves that
+// the listener receives notifications.
 func (l *listener) greet() {
 	l.mu.Lock()
 	channel := l.channel
@@ -242,8 +245,8 @@ func (l *listener) greet() {
 	_ = l.pg.exec(ctx, "call", channel, hello) // if this fails, the listener assumes that no notifications arrive
 }
 
-// tick reports whether it is time to write the rows, whether to delete those of dead processes, and whether to keep
-// rows for waiters that return.
+// tick reports whether it is time to write the rows, whether to delete the rows of dead processes, and whether to
+// keep unused rows for the next waiter.
 func (l *listener) tick() (tick, sweep, keep bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -260,7 +263,7 @@ func (l *listener) nextTick() time.Time {
 	return l.written.Add(refreshEvery)
 }
 
-// tell writes the rows that are due.
+// tell executes the writes in w: it writes and deletes rows of waiters.
 func (l *listener) tell(s *waiters, e ear, w work) error {
 	ctx, cancel := context.WithTimeout(context.Background(), listenLimit)
 	defer cancel()
@@ -287,7 +290,7 @@ func (l *listener) tell(s *waiters, e ear, w work) error {
 	return err
 }
 
-// poke makes the goroutine check at once whether it has work.
+// poke makes the listener's goroutine check at once whether it has rows to write or delete.
 func (l *listener) poke() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -303,7 +306,7 @@ func (l *listener) hears() bool {
 	return l.state == listenHearing
 }
 
-// heardOn returns the channel on which notifications arrive. The name is empty if no notification arrives.
+// heardOn returns the channel on which notifications arrive, or an empty text if no notifications arrive.
 func (l *listener) heardOn() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -313,7 +316,7 @@ func (l *listener) heardOn() string {
 	return ""
 }
 
-// silent returns why no notifications arrive, as far as that is known before the first wait.
+// silent returns why no notifications arrive, as far as that is known.
 func (l *listener) silent() silence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -323,15 +326,16 @@ func (l *listener) silent() silence {
 	return l.silence
 }
 
-// isDecided returns a channel that is closed once it is known whether the first connection receives notifications.
+// isDecided returns a channel that is closed once it is known whether the first connection listens.
 func (l *listener) isDecided() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.decided
 }
 
-// end records that the goroutine ends. It reports whether e receives notifications and is kept for the next waiter for
-// a while.
+// end records that the listener's goroutine ends. kept reports that e receives notifications and stays open for the
+// next waiter. The connection is closed after [sqlbase.IdleLimit] without a waiter. greeted says whether a
+// notification has arrived on e.
 func (l *listener) end(e ear, greeted bool) (kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -344,7 +348,7 @@ func (l *listener) end(e ear, greeted bool) (kept bool) {
 	return true
 }
 
-// closeParked closes e, unless a new waiter uses it.
+// closeParked closes e, unless a new waiter already uses e.
 func (l *listener) closeParked(e ear) {
 	l.mu.Lock()
 	mine := l.state == listenParked && l.ear == e
@@ -358,13 +362,14 @@ func (l *listener) closeParked(e ear) {
 	}
 }
 
-// closeIdle closes the connection that is kept for the next waiter. If there is no waiter, the goroutine then keeps
-// nothing. closeIdle returns when that is done or ctx ends.
+// closeIdle closes the connection that is kept for the next waiter. If there is no waiter but the goroutine still
+// runs, closeIdle makes it delete all rows and close its connection. closeIdle returns when that is done or ctx ends.
+// waits says whether there are waiters.
 func (l *listener) closeIdle(ctx context.Context, waits bool) {
 	l.mu.Lock()
 	state, e, ended := l.state, l.ear, l.ended
 	if state != listenOff && state != listenParked {
-		l.keep = false // applies also to waiters that are about to leave
+		l.keep = false // waiters that leave later are not kept for either
 		if e != nil {
 			e.poke()
 		}
@@ -381,19 +386,19 @@ func (l *listener) closeIdle(ctx context.Context, waits bool) {
 	}
 }
 
-// runs reports whether a connection listens or is about to.
+// runs reports whether the listener's goroutine runs or its connection is kept for the next waiter.
 func (l *listener) runs() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state != listenOff
 }
 
-// grantedWord follows the id of a row in the notification of release_passing.sql if the release has granted the row's
-// request.
+// grantedWord follows the row's id in the payload of a notification if the release has granted the request that was
+// deposited in that row. Only release_passing.sql sends such a notification.
 const grantedWord = "granted"
 
-// parse parses the notification of release.sql or release_passing.sql. Every role of the database may send such a
-// text, so it is a hint. Only the row of the lock proves a grant.
+// parse parses the payload of a notification. Any role of the database can send such a payload, so it is only a hint.
+// Only the row of the lock proves a grant.
 func parse(payload string) (id string, what heard) {
 	id, word, _ := strings.Cut(payload, " ")
 	if word == grantedWord {

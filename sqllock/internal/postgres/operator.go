@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// List returns the locks of a namespace, or of all.
+// List returns the locks of a namespace, or of all namespaces.
 func (p *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	var list []driver.Status
 	err := p.run(ctx, []any{namespace, sqlbase.Flag(all)}, func(args []any) (err error) {
@@ -37,7 +37,8 @@ func (p *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return list[0], nil
 }
 
-// ForceRelease ends the grant of key with this token, and raises the token so that its holder is fenced.
+// ForceRelease ends the grant of key that has this token, and raises the token so that the holder is fenced. If the
+// lease has not expired, ForceRelease ends the grant only if live is true.
 func (p *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	args := []any{key.Namespace, key.Name, int64(token), sqlbase.Flag(live)}
 	err := sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
@@ -47,11 +48,12 @@ func (p *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	return p.classify(ctx, "force release", key, err)
 }
 
-// pruneBatch bounds how long one statement of Prune blocks inserts of new names.
+// pruneBatch is the largest number of rows that one statement of Prune deletes. It limits how long the statement
+// blocks inserts of new names.
 const pruneBatch = 10_000
 
-// Prune deletes the rows of locks that have been free for unused, one batch per statement. After an error it reports
-// how many rows it has deleted.
+// Prune deletes the rows of locks that have been free for at least the duration unused, one batch per statement. It
+// returns the number of deleted rows, also with an error.
 func (p *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	total := 0
 	for {

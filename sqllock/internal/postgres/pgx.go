@@ -26,7 +26,7 @@ var (
 // pgxPool is a querier that acquires a connection for each statement.
 type pgxPool struct {
 	pool *pgxpool.Pool
-	half bool // waits for a connection for only half of the time
+	half bool // waits for a connection only for half of the time until ctx's deadline
 }
 
 func (q pgxPool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
@@ -64,7 +64,7 @@ func (q pgxPool) Exec(ctx context.Context, statement string, args ...any) (sqlba
 	return On(conn).Exec(ctx, statement, args...)
 }
 
-// On returns a querier on one connection or transaction of pgx.
+// On returns a querier that uses one connection or transaction of pgx.
 func On(conn Conn) sqlbase.Querier { return pgxQuerier{conn} }
 
 type pgxQuerier struct{ conn Conn }
@@ -91,7 +91,8 @@ func usageOf(pool *pgxpool.Pool) sqlbase.Usage {
 	return sqlbase.Usage{InUse: int(s.TotalConns() - s.IdleConns()), Most: int(s.MaxConns())}
 }
 
-// reserveFor returns the reserve for a pool of pgx. The pool's hooks configure the connection as they do every other.
+// reserveFor returns the reserve for a pool of pgx. The reserve's connection has the configuration of the pool,
+// including its hooks.
 func reserveFor(pool *pgxpool.Pool) *sqlbase.Reserve {
 	return sqlbase.NewReserve(func() (*sqlbase.Spare, error) {
 		config := pool.Config()

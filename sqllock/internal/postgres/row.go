@@ -5,46 +5,48 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// row is what this process knows of its row in the table of waiters. A process has one row for each name that it waits
-// for, and all its waiting goroutines share the row. The mutex of waiters guards it.
+// row is this process's copy of its row in the table of waiters. A process has one row for each lock that it waits
+// for, and all its waiting goroutines share the row. The mutex of waiters guards the fields.
 type row struct {
 	key   driver.Key
 	id    string
 	state rowState
 	heard heard
 
-	waiters  map[*waiter]struct{} // empty in the states without waiters
-	writing  chan struct{}        // full while a statement writes the row: two concurrent statements would both insert one
-	gone     chan struct{}        // of a row without waiters: closed once the row is deleted or has a waiter again
-	replaces string               // the id of the row of the same name that was being deleted when this one was made, or empty
+	waiters  map[*waiter]struct{} // the goroutines that wait; empty in the states without waiters
+	writing  chan struct{}        // full while a statement writes the row, because two concurrent statements would insert two rows
+	gone     chan struct{}        // only in a row without waiters: closed once the row is deleted or has a waiter again
+	replaces string               // the id of the earlier row for the same key, if that row was being deleted when this row was created; else empty
 }
 
 // waiter is one waiting goroutine. Its address identifies it.
 type waiter struct{ wake func() }
 
-// rowState says whether anybody waits with a row, and whether a release may call it.
+// rowState says whether a row has waiters, and whether a release may choose and notify the row. The table shows the
+// next state after each event; – means that the event does not change the state, and "rewrite" that the row must be
+// written again.
 //
-//	             wrote   granted     refused      refused,   last one    somebody    at a tick
-//	                                              deposited  leaves      waits
-//	unwritten    listed  aside       –            –          unwanted    –           –
-//	listed       –       aside       –            –          unwanted    –           –
-//	aside        listed  –           write anew   listed     passedOver  –           listed
-//	passedOver           –           unwanted     expected               unwritten   deleting
-//	expected             passedOver  –            –                      listed      deleting
-//	unwanted             –           –            –                      unwritten   deleting, also before
+//	             written  granted     refused   refused,   last waiter  a waiter   at a tick
+//	                                            deposited  leaves       joins
+//	unwritten    listed   aside       –         –          unwanted     –          –
+//	listed       –        aside       –         –          unwanted     –          –
+//	aside        listed   –           rewrite   listed     passedOver   –          listed
+//	passedOver            –           unwanted  expected                unwritten  deleting
+//	expected              passedOver  –         –                       listed     deleting
+//	unwanted              –           –         –                       unwritten  deleting, or earlier
 type rowState int
 
 const (
-	unwritten  rowState = iota // has a waiter, and is being written
+	unwritten  rowState = iota // has a waiter, and must be written
 	listed                     // has a waiter, and a release may notify it
-	aside                      // has a waiter, and no release notifies it, because its process was granted the lock
-	passedOver                 // has no waiter, and no release notifies it; it is kept briefly for a waiter that returns
-	expected                   // has no waiter yet, and a release may notify it, because a request was deposited in it
+	aside                      // has a waiter, but no release notifies it, because its process was granted the lock
+	passedOver                 // has no waiter, and no release notifies it; it is kept briefly in case a waiter returns
+	expected                   // has no waiter yet, but contains a deposited request, so a release may notify it
 	unwanted                   // has no waiter, and a release may notify it, so it is deleted at once
 	deleting                   // a statement that deletes the row is under way
 )
 
-// heard is what a notification has said about a row, for its present waiters or the next one.
+// heard is the content of the notifications that have arrived for a row.
 type heard int
 
 const (
@@ -82,7 +84,7 @@ func (r *row) join(w *waiter) (write bool) {
 }
 
 // leave removes a waiter. It returns a channel that is closed when no release can notify the row any longer. The
-// channel is nil if that is so already, or if the row has other waiters.
+// channel is nil if no release can notify the row already now, or if the row has other waiters.
 func (r *row) leave(w *waiter) (gone <-chan struct{}) {
 	delete(r.waiters, w)
 	if len(r.waiters) > 0 || !r.hasWaiters() {
@@ -104,8 +106,8 @@ func (r *row) wrote() {
 	}
 }
 
-// granted records that this process was granted the lock. An unwanted row stays unwanted, because the waiter that left
-// waits for its deletion.
+// granted records that this process was granted the lock. An unwanted row stays unwanted, because the waiter that has
+// left is waiting for the deletion of the row.
 func (r *row) granted() {
 	switch r.state {
 	case unwritten, listed:
@@ -117,8 +119,8 @@ func (r *row) granted() {
 }
 
 // refused records that this process was refused. The parameter deposited reports whether the statement wrote the
-// request into the row. The statement does not write it if the row already contains the request, or is missing. The
-// result anew reports whether the row must be written again, because no release notifies it.
+// request into the row. The statement does not write the request if the row already contains it or does not exist.
+// The result anew reports that the row has waiters but no release can notify it, so it must be written again.
 func (r *row) refused(deposited bool) (anew bool) {
 	switch {
 	case r.state == aside && deposited:
@@ -133,8 +135,8 @@ func (r *row) refused(deposited bool) (anew bool) {
 	return false
 }
 
-// forsake marks a row for immediate deletion in which a request was deposited. It returns a channel that is closed
-// after the deletion. The channel is nil if no release can notify the row, or if the row has waiters.
+// forsake marks a row without waiters, in which a request was deposited, for immediate deletion. It returns a channel
+// that is closed after the deletion. The channel is nil if no release can notify the row, or if the row has waiters.
 func (r *row) forsake() (gone <-chan struct{}) {
 	switch r.state {
 	case expected:
@@ -147,8 +149,8 @@ func (r *row) forsake() (gone <-chan struct{}) {
 	}
 }
 
-// refresh marks the row as one that a release may notify. It reports whether to write the row for its waiters.
-// refresh does nothing while another statement writes the row.
+// refresh reports whether to write the row now for its waiters. In that case a release may notify the row from now
+// on. refresh returns false in the state unwritten, and while another statement writes the row.
 func (r *row) refresh() (write bool) {
 	if r.state != listed && r.state != aside {
 		return false
@@ -162,8 +164,8 @@ func (r *row) refresh() (write bool) {
 	}
 }
 
-// remove reports whether to delete the row, because it has no waiter: at once, or at the next tick if a waiter may
-// return.
+// remove reports whether to delete the row now, because it has no waiter. An unwanted row is deleted at once. A row
+// that is kept for a waiter that returns is deleted at the next tick.
 func (r *row) remove(tick bool) bool {
 	due := r.state == unwanted || tick && (r.state == passedOver || r.state == expected)
 	if due {
@@ -172,7 +174,7 @@ func (r *row) remove(tick bool) bool {
 	return due
 }
 
-// hear records a notification and wakes the waiters.
+// hear records a notification for the row and wakes the row's waiters.
 func (r *row) hear(what heard) {
 	r.heard = max(r.heard, what)
 	for w := range r.waiters { // the functions never block

@@ -11,18 +11,18 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// runner runs the PostgreSQL statements through one querier.
+// runner runs statements through one querier.
 type runner struct {
 	q   sqlbase.Querier
 	sql map[string]string
 
-	// unprepared is set once a server has reported a statement that pgx had prepared as unknown or as a duplicate. The
-	// cause is a pooler that mixes up sessions.
+	// unprepared becomes true when a prepared statement of pgx is reported as unknown or as a duplicate. The cause is
+	// a pooler that mixes up sessions. From then on, statements are sent without being prepared.
 	unprepared *atomic.Bool
 }
 
-// run calls once with arguments that suit the connection. It retries while the server reports that the statement had
-// no effect and may be sent again.
+// run calls once with args, preceded by the mode without prepared statements if necessary. It repeats the call while
+// the server reports that it has undone the statement and a retry may succeed.
 func (r runner) run(ctx context.Context, args []any, once func(args []any) error) error {
 	return sqlbase.Retry(ctx, transient, func() error {
 		prepared := !r.unprepared.Load()
@@ -35,7 +35,7 @@ func (r runner) run(ctx context.Context, args []any, once func(args []any) error
 	})
 }
 
-// args prepends the mode in which pgx sends statements without preparing them.
+// args prepends the mode in which pgx sends statements without preparing them, if unprepared is true.
 func (r runner) args(args []any) []any {
 	if !r.unprepared.Load() {
 		return args
@@ -43,9 +43,9 @@ func (r runner) args(args []any) []any {
 	return append([]any{pgx.QueryExecModeExec}, args...)
 }
 
-// mixedUp detects a transaction pooler that does not track prepared statements (PgBouncer before 1.21):
-// duplicate_prepared_statement and invalid_sql_statement_name. The statement did not run. Other drivers than pgx have
-// no mode without prepared statements.
+// mixedUp reports whether err is duplicate_prepared_statement or invalid_sql_statement_name. Such errors come from a
+// transaction pooler that does not track prepared statements (PgBouncer before 1.21). The statement did not run.
+// mixedUp recognises only errors of pgx, because other drivers have no mode without prepared statements.
 func mixedUp(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (e.Code == "42P05" || e.Code == "26000")
@@ -60,7 +60,7 @@ func (r runner) one(ctx context.Context, verb string, args []any, dest ...any) (
 	return found, err
 }
 
-// exec runs a statement that returns nothing.
+// exec runs a statement that returns no rows.
 func (r runner) exec(ctx context.Context, verb string, args ...any) error {
 	return r.run(ctx, args, func(args []any) error {
 		_, err := r.q.Exec(ctx, r.sql[verb], args...)

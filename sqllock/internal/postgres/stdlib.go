@@ -13,9 +13,9 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// stdlibPool is a querier on a database/sql pool whose driver is pgx's. It borrows a connection for each statement and
-// uses pgx directly on it. That is faster, because database/sql starts a goroutine for each result and converts each
-// value twice.
+// stdlibPool is a querier that uses a database/sql pool whose driver is pgx. It borrows a connection for each
+// statement and calls pgx directly. This is faster, because database/sql starts a goroutine for each result and
+// converts each value twice.
 type stdlibPool struct{ db *sql.DB }
 
 func querierOn(db *sql.DB) sqlbase.Querier {
@@ -42,13 +42,13 @@ func (q stdlibPool) lend(ctx context.Context, work func(sqlbase.Querier) error) 
 		defer conn.Close()
 		other := conn.Raw(func(dc any) error {
 			of, ok := dc.(interface{ Conn() *pgx.Conn })
-			if !ok { // of an older pgx
+			if !ok { // an older version of pgx
 				return errDeaf
 			}
 			raw := of.Conn()
 			err = work(On(raw))
 			if raw.IsClosed() {
-				return sqldriver.ErrBadConn // the pool discards it
+				return sqldriver.ErrBadConn // makes the pool discard the connection
 			}
 			return nil
 		})
@@ -59,8 +59,9 @@ func (q stdlibPool) lend(ctx context.Context, work func(sqlbase.Querier) error) 
 	})
 }
 
-// lend runs work on a connection of db. If that connection had broken before anything was sent, lend runs work again
-// on another one: the pool does not detect a broken connection earlier. work returns the connection to the pool.
+// lend runs work on a connection of db, which work returns to the pool. If the connection turns out to be broken
+// before anything was sent, lend runs work once more on another connection. The pool itself does not detect broken
+// connections in advance.
 func lend(ctx context.Context, db *sql.DB, take func(context.Context) (*sql.Conn, error), work func(*sql.Conn) error) error {
 	for again := true; ; again = false {
 		conn, err := take(ctx)

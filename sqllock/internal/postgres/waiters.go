@@ -8,20 +8,20 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// waiters contains the rows of one backend and this process in the table of waiters. While there are such rows, a
-// listener refreshes them once a second, and receives their notifications.
+// waiters contains the rows that one backend of this process has in the table of waiters. While there are such rows,
+// the listener writes them once a second, and receives their notifications.
 type waiters struct {
 	listener listener
 
 	mu   sync.Mutex // locked before the listener's mutex
 	rows map[driver.Key]*row
-	dead map[string]driver.Key // rows of other processes that a release notified without effect, by id
+	dead map[string]driver.Key // keys of the rows of other processes that did not acquire a lock reserved for them, by row id
 
 	deposited bool // whether a request was ever deposited in a row
 }
 
-// join adds a waiter for key. It returns the row, whether the caller must write it, and whether the process starts to
-// wait now.
+// join adds a waiter for key, and returns its row. write reports whether the caller must write the row. first reports
+// whether the row had no waiter before.
 func (s *waiters) join(key driver.Key, w *waiter) (r *row, write, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *waiters) join(key driver.Key, w *waiter) (r *row, write, first bool) {
 }
 
 // leave removes a waiter from r. It returns a channel that is closed when no release can reserve the lock for r any
-// longer. The channel is nil if that is so already.
+// longer. The channel is nil if the caller has nothing to wait for.
 func (s *waiters) leave(r *row, w *waiter) (gone <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,8 @@ func (s *waiters) leave(r *row, w *waiter) (gone <-chan struct{}) {
 	return gone
 }
 
-// wrote records that r was written with channel. It returns the present channel, and whether that is still the same.
+// wrote records that r was written with the given channel. It returns the current channel of the listener, and
+// whether it is the same channel.
 func (s *waiters) wrote(r *row, channel string) (now string, same bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,11 +68,11 @@ func (s *waiters) wrote(r *row, channel string) (now string, same bool) {
 	return now, now == channel
 }
 
-// asking says how a request is sent for a row.
+// asking says for which row, and with which options, an acquire request is sent.
 type asking struct {
 	row      *row
-	revives  bool // writes a row that is passed over again; its time in the queue starts now
-	deposits bool // a later release may grant the request
+	revives  bool // the request writes the row, which was in the state passedOver; the waiting time of the row starts now
+	deposits bool // the request is deposited in the row, so that a later release may grant it
 }
 
 // id returns the row's id as a parameter, or NULL without a row.
@@ -85,8 +86,8 @@ func (a asking) id() any {
 // mode returns the mode parameter of acquire_waiting.sql.
 func (a asking) mode() int64 { return sqlbase.Flag(a.deposits) + 2*sqlbase.Flag(a.revives) }
 
-// asks returns the row for which r is sent. That row has a waiter, or is expected to get a waiter, or had a waiter a
-// moment ago and may get one again.
+// asks returns the row for which the request r is sent. That row has a waiter, or is expected to get a waiter, or had
+// a waiter a moment ago and may get one again. Without such a row, asks returns the zero value.
 func (s *waiters) asks(r driver.Request) (a asking) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,10 +106,10 @@ func (s *waiters) asks(r driver.Request) (a asking) {
 	return a
 }
 
-// answered records the answer to a request for the row by. deposited reports whether the statement wrote the request
-// into the row. answered reports whether the row must be written again, because no release notifies it. If a release
-// notified a row of another process without effect, that row is deleted: the process may be dead. If it lives, it soon
-// writes its row again.
+// answered records the answer a to a request for the row by. deposited says whether the statement wrote the request
+// into the row. The result anew reports whether the row must be written again, because no release can notify it. If
+// the lock was reserved for another process that did not acquire it, that process may be dead, so its row is deleted.
+// If that process is alive, it soon writes its row again.
 func (s *waiters) answered(by *row, a sqlbase.Answer, deposited bool) (anew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +133,8 @@ func (s *waiters) granted(key driver.Key) {
 	}
 }
 
-// promised reports whether a notification has claimed that a release granted the lock of key to a waiter's request. It
-// reports each notification once.
+// promised reports whether a notification has claimed that a release granted the lock of key to a waiter's request.
+// It returns true only once for each such notification.
 func (s *waiters) promised(key driver.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +146,7 @@ func (s *waiters) promised(key driver.Key) bool {
 	return true
 }
 
-// callable returns the id of the row by which a release may notify this process's waiters for key, or nil.
+// callable returns the id of this process's row for key if a release may notify that row, else nil.
 func (s *waiters) callable(key driver.Key) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,9 +156,9 @@ func (s *waiters) callable(key driver.Key) any {
 	return nil
 }
 
-// released returns the id of the row that a release of key passes over, or "". That row belongs to this process, which
-// was granted the lock or no longer waits. crowded reports that this process waits or waited for key: other processes
-// then probably wait, too.
+// released returns the id of the row that a release of key must not choose, or "". It is a row of this process that
+// has no waiter, or that is being deleted. crowded reports that this process waits for key or waited for key a moment
+// ago. In that case other processes probably wait for key, too.
 func (s *waiters) released(key driver.Key) (pass string, crowded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,8 +180,8 @@ func (s *waiters) anyDeposited() bool {
 	return s.deposited
 }
 
-// forsake deletes the row in which a request was deposited and whose waiter did not arrive. It returns a channel that
-// is closed after the deletion, or nil if there is no such row.
+// forsake deletes the row of key if a request was deposited in the row and no waiter has joined it. It returns a
+// channel that is closed after the deletion, or nil if there is no such row.
 func (s *waiters) forsake(key driver.Key) (gone <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +193,7 @@ func (s *waiters) forsake(key driver.Key) (gone <-chan struct{}) {
 	return r.forsake()
 }
 
-// goneLimit bounds how long a waiter that gives up waits for the deletion of its row.
+// goneLimit bounds how long a waiter that stops waiting is blocked until its row is deleted.
 const goneLimit = time.Second
 
 func awaitGone(gone <-chan struct{}) {
@@ -207,8 +208,8 @@ func awaitGone(gone <-chan struct{}) {
 	}
 }
 
-// hear records what a notification says about the row id, or about every row if id is empty. A release may have
-// notified a row that was being deleted instead of the row that replaces it.
+// hear records a notification for the row with this id, or for every row if id is empty. A release may have notified
+// a row that was being deleted. In that case the notification is for the row that replaces it.
 func (s *waiters) hear(id string, what heard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,16 +220,16 @@ func (s *waiters) hear(id string, what heard) {
 	}
 }
 
-// work is what the listener must write.
+// work is a list of rows that the listener must write or delete.
 type work struct {
 	stay, remove []*row
-	dead         []*row // rows of other processes
+	dead         []*row // rows of other processes to delete
 	sweep        bool
 }
 
-// due returns what to write now. At a tick these are the rows of all waiters. Rows that are kept for a waiter that
-// returns are deleted at a tick, or at once if keep is false. idle reports that no row is left. The next waiter then
-// starts a new listener.
+// due returns the rows to write or delete now. At a tick the rows of all waiters are written. Rows that are kept in
+// case a waiter returns are deleted at a tick, or at once if keep is false. idle reports that no row is left. In that
+// case due has called end, and the next waiter starts the listener again.
 func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +251,7 @@ func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
 	return w, false
 }
 
-// again returns what a new connection must write: the rows of earlier waiters.
+// again returns the rows that a new connection must write, because they were written for an earlier connection.
 func (s *waiters) again() (w work) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +263,8 @@ func (s *waiters) again() (w work) {
 	return w
 }
 
-// done records that w was written. After a failure, releases soon pass over the rows.
+// done records that the work w was done. It is also called after a failed deletion, because releases ignore the rows
+// after 3 s.
 func (s *waiters) done(w work) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

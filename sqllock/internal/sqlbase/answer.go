@@ -1,5 +1,5 @@
-// Package sqlbase contains what the lease rows of all databases share: sending statements, reading their results,
-// retries, and the additional connection that is used while the pool is full.
+// Package sqlbase contains the code that the backends for all SQL databases share: sending statements, reading their
+// results, retries, and the additional connection for renewals and releases while the pool is full.
 package sqlbase
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// Verdict is the word by which a statement reports what it did, or why it did nothing.
+// Verdict is the column in which a statement reports what it did, or why it did nothing.
 type Verdict string
 
 const (
@@ -22,15 +22,15 @@ const (
 	NotHeld    Verdict = "not held"
 	Missing    Verdict = "missing"
 	Again      Verdict = "again"
-	OtherEpoch Verdict = "epoch" // the server is not the one that granted last
-	LongerTTL  Verdict = "ttl"   // the lease would be longer than any before
+	OtherEpoch Verdict = "epoch" // the server is not the server that granted last
+	LongerTTL  Verdict = "ttl"   // the lease would be longer than longest_ttl_us in the meta row
 	Leased     Verdict = "leased"
 	MinHold    Verdict = "min hold"
 	Handover   Verdict = "handover"
 	Quarantine Verdict = "quarantine"
 	Contended  Verdict = "contended"
 	Draining   Verdict = "draining" // a transaction that has checked the fence mark is still open
-	Reserved   Verdict = "reserved" // released, and reserved for a waiter
+	Reserved   Verdict = "reserved" // the lock was released, and is reserved for a waiter
 )
 
 var reasons = map[Verdict]driver.Reason{
@@ -44,24 +44,24 @@ var reasons = map[Verdict]driver.Reason{
 	OtherEpoch: driver.Quarantine,
 }
 
-// Answer is the one row that a statement for one lock returns. Durations are in microseconds and come from the store.
+// Answer is the row that a statement for one lock returns. since and freeIn are in microseconds of the store's clock.
 type Answer struct {
 	Verdict       Verdict
 	Token         int64
 	holder, note  string
 	since, freeIn int64
-	Ahead         int    // how many waiters are before this one, as far as the store knows
-	Missed        string // the waiter that the lock was reserved for and that did not acquire it; set only for a waiter's grant
+	Ahead         int    // how many waiters have waited longer, as far as the store knows
+	Missed        string // the id of the waiter that the lock was reserved for and that did not acquire it; set only when a waiter is granted the lock
 	Pending       bool   // a later release may grant the request
-	Sealed        bool   // the grant raised the fence mark; set only if the request asked for it
+	Sealed        bool   // the grant raised the fence mark; set only if Seal of the request is set
 }
 
-// Dest returns the destinations for a row scan, in the order of the statements' columns.
+// Dest returns the destinations for Scan, in the order of the columns that the statements return.
 func (a *Answer) Dest() []any {
 	return []any{&a.Verdict, &a.Token, &a.holder, &a.note, &a.since, &a.freeIn}
 }
 
-// Held returns the refusal that the row describes.
+// Held returns the error for a refused request, with the details from the row.
 func (a *Answer) Held() *driver.Held {
 	return (&driver.Held{
 		Reason: reasons[a.Verdict], Holder: a.holder, Note: a.note, Token: driver.Token(a.Token),
@@ -69,7 +69,7 @@ func (a *Answer) Held() *driver.Held {
 	}).KnowPause()
 }
 
-// GrantOf returns the grant that a makes to r.
+// GrantOf returns the grant to r that a reports.
 func GrantOf(r driver.Request, a Answer) driver.Grant {
 	return driver.Grant{
 		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
@@ -81,15 +81,16 @@ func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecon
 
 // These constants bound the retries within one attempt.
 const (
-	looks     = 3                    // how often an attempt retries while the lock looks free and is not granted
-	lookDelay = 2 * time.Millisecond // the delay between these retries
-	mends     = 5                    // how often an attempt repairs what prevents every grant
+	looks     = 3                    // how often an attempt runs while the verdict is Contended
+	lookDelay = 2 * time.Millisecond // the delay between these runs, without jitter
+	mends     = 5                    // how often an attempt makes a repair, such as adopting a new epoch
 )
 
 var errUnsettled = errors.New("the epoch of the lock table keeps changing: are there two primaries?")
 
-// Settle calls ask until its answer is final for the caller. It retries if another process intervened, and first
-// repairs what prevents every grant.
+// Settle calls ask until the answer is final for the caller. If the verdict is a key of mend, Settle calls that
+// repair and then ask. If the verdict is Contended, because another process intervened, Settle repeats the call after
+// a short delay.
 func Settle(ctx context.Context, ask func() (Answer, error), mend map[Verdict]func() error) (Answer, error) {
 	mended := 0
 	for look := 1; ; {
@@ -116,12 +117,13 @@ func Settle(ctx context.Context, ask func() (Answer, error), mend map[Verdict]fu
 	}
 }
 
-// againLimit bounds the retries to end a grant whose row keeps changing.
+// againLimit bounds how long Ended retries while other statements keep changing the row.
 const againLimit = time.Second
 
 var errChanging = errors.New("the row changes whenever it is read")
 
-// Ended calls ask until the answer says what became of a grant that was to be ended.
+// Ended calls ask, which ends a grant, until the answer is final. It returns nil if the grant was released,
+// *driver.Held if the grant is live and must not be ended, and [driver.ErrNotHeld] otherwise.
 func Ended(ctx context.Context, ask func(*Answer) error) error {
 	again := func(err error) bool { return errors.Is(err, errChanging) }
 	return RetryWithin(ctx, againLimit, again, func() error {
@@ -164,7 +166,7 @@ var states = map[string]driver.State{
 	"free": driver.StateFree, "held": driver.StateHeld, "expired": driver.StateExpired, "closed": driver.StateClosed,
 }
 
-// Statuses reads all rows of list.sql.
+// Statuses runs list.sql or inspect.sql, and returns one status for each row.
 func Statuses(ctx context.Context, q Querier, statement string, args ...any) (list []driver.Status, err error) {
 	err = q.Query(ctx, statement, args, func(r Rows) error {
 		list = []driver.Status{}
@@ -183,12 +185,13 @@ func Statuses(ctx context.Context, q Querier, statement string, args ...any) (li
 	return list, nil
 }
 
-// outcomes maps the words of renew.sql to outcomes.
+// outcomes maps the column outcome of renew.sql and renewed.sql to an outcome.
 var outcomes = map[string]driver.Outcome{
 	"renewed": driver.Renewed, "lost": driver.Lost, "unknown": driver.Unknown,
 }
 
-// OutcomesInto stores the rows of renew.sql in result.
+// OutcomesInto returns a function that stores the outcomes of renew.sql in result. The column n is the index in
+// result.
 func OutcomesInto(result []driver.Outcome) func(Rows) error {
 	return func(r Rows) error {
 		for r.Next() {

@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// asked is one grant of a batch, as renew.sql reads it. N is its position; durations are in microseconds. The token is
-// a string because some servers lose digits of JSON numbers beyond 2^53.
+// asked is one grant of a batch, as renew.sql reads it. N is the index of the grant. Durations are in microseconds.
+// The token is a string because some servers lose digits of JSON numbers beyond 2^53.
 type asked struct {
 	N             int    `json:"n"`
 	Namespace     Text   `json:"namespace"`
@@ -21,7 +21,7 @@ type asked struct {
 	HandoverDelay int64  `json:"handover_delay"`
 }
 
-// EncodeGrants returns the one parameter of renew.sql: a JSON array with one object for each grant.
+// EncodeGrants returns the parameter of renew.sql: a JSON array with one object for each grant.
 func EncodeGrants(grants []driver.Grant) (string, error) {
 	batch := make([]asked, len(grants))
 	for i, g := range grants {
@@ -44,8 +44,8 @@ func Encode(v any) (string, error) {
 	return b.String(), nil
 }
 
-// Text is encoded in JSON without escapes for characters beyond ASCII. Package json escapes U+2028 and U+2029.
-// PostgreSQL rejects the whole batch because of such an escape if the database's encoding is not UTF-8.
+// Text is a string whose JSON encoding has no escapes for characters beyond ASCII. Package json escapes U+2028 and
+// U+2029. If the database's encoding is not UTF-8, PostgreSQL rejects the whole batch because of such an escape.
 type Text string
 
 // MarshalJSON implements [json.Marshaler].

@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// SchemaError reports that the lease table is missing or older than this version of the library. The message names the
-// command and the call that fix it.
+// SchemaError reports that the lease table is missing or older than this version of the library. The message names
+// the command and the function that fix the table.
 type SchemaError struct {
 	Table string
 	Err   error // the database's error
@@ -23,18 +23,19 @@ func (e *SchemaError) Error() string {
 // Unwrap returns the database's error.
 func (e *SchemaError) Unwrap() error { return e.Err }
 
-// MetaMissing returns the error for a lease table whose meta table lacks the row that the migration inserts.
+// MetaMissing returns the error for a meta table without the row that the migration inserts.
 func MetaMissing(t sqltable.Table) error {
 	return driver.Permanent(&SchemaError{Table: t.String(), Err: errors.New("the row of its meta table is missing")})
 }
 
-// Settled reports whether err is nil or already one of the errors of the driver contract.
+// Settled reports whether err is nil or already an error of the driver contract: [driver.ErrNotHeld] or *driver.Held.
 func Settled(err error) bool {
 	var held *driver.Held
 	return err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held)
 }
 
-// Describe adds the operation and the key to err. It adds the cause of ctx's end if the driver lost it.
+// Describe adds the operation and the key to err. If ctx has ended and err does not contain ctx.Err(), Describe adds
+// that error.
 func Describe(ctx context.Context, operation string, key driver.Key, err error) error {
 	if key.Name != "" {
 		operation = fmt.Sprintf("%s %q", operation, key)

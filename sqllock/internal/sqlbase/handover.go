@@ -6,8 +6,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// HandOver calls ask until it is certain whether from was replaced by a grant to r. It repairs nothing that prevents
-// every grant. In that case the holder releases, and the next acquire repairs it.
+// HandOver calls ask, which replaces a grant by a grant to r, until the answer is final. If something prevents every
+// grant, such as a changed epoch, HandOver makes no repair. The holder then releases the lock, and the next acquire
+// makes the repair.
 func HandOver(ctx context.Context, r driver.Request, ask func() (Answer, error)) (driver.Grant, error) {
 	a, err := Settle(ctx, ask, nil)
 	switch {

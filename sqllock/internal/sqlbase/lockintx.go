@@ -13,20 +13,21 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// These constants bound the delay between two attempts of a waiting InTx.
+// These constants are the shortest and the longest delay between two attempts of a waiting InTx.
 const (
 	firstTxPause = 5 * time.Millisecond
 	longTxPause  = 100 * time.Millisecond
 )
 
-// TxLocker locks in the caller's transaction.
+// TxLocker locks a name in the caller's transaction.
 type TxLocker interface {
 	// LockInTx locks the row of key in the caller's transaction, or returns *driver.Held at once. It never waits for
 	// another transaction and never leaves tx unusable.
 	LockInTx(ctx context.Context, tx Querier, key driver.Key) error
 }
 
-// LockInTx retries until it has the lock or has waited for wait.
+// LockInTx calls l.LockInTx until it has locked the name, or the duration wait has passed. It then returns the last
+// refusal.
 func LockInTx(ctx context.Context, l TxLocker, tx Querier, key driver.Key, wait time.Duration) error {
 	if err := checkKey(key); err != nil {
 		return driver.Permanent(fmt.Errorf("sqllock: InTx: %w", err))
@@ -49,7 +50,7 @@ func LockInTx(ctx context.Context, l TxLocker, tx Querier, key driver.Key, wait 
 	}
 }
 
-// checkKey applies the engine's rules for names to names that a caller passes directly to this package.
+// checkKey checks the namespace and the name by the engine's rules, because InTx is called without the engine.
 func checkKey(key driver.Key) error {
 	switch {
 	case key.Name == "" || len(key.Name) > driver.MaxName:

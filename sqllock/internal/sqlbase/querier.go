@@ -12,10 +12,10 @@ import (
 	"github.com/rowlock/rowlock/internal/bounded"
 )
 
-// Querier runs one statement. It is the part of database/sql and of pgx that lease rows need. An error marked
-// [driver.NotApplied] means that the statement was never sent.
+// Querier runs one statement through database/sql or pgx. An error marked [driver.NotApplied] means that the
+// statement was not sent.
 type Querier interface {
-	// Query passes the rows to read, and skips the rows that read leaves.
+	// Query passes the result to read. Rows that read does not fetch are fetched and discarded.
 	Query(ctx context.Context, statement string, args []any, read func(Rows) error) error
 	Exec(ctx context.Context, statement string, args ...any) (Result, error)
 }
@@ -23,7 +23,7 @@ type Querier interface {
 // Rows are the result of a statement.
 type Rows = bounded.Rows
 
-// Result is the number of changed rows, and on MySQL also the value of LAST_INSERT_ID.
+// Result contains the number of changed rows, and on MySQL also the value of LAST_INSERT_ID.
 type Result struct {
 	Affected, LastID int64
 }
@@ -39,7 +39,8 @@ func QueryOne(ctx context.Context, q Querier, statement string, args []any, dest
 	return found, err
 }
 
-// Finish reads all rows. A statement that returns what it wrote is committed only when its last row has been read.
+// Finish calls read and then fetches all remaining rows. A statement with RETURNING is committed only when its last
+// row has been fetched.
 func Finish(r Rows, read func(Rows) error) error {
 	if err := read(r); err != nil {
 		return err
@@ -61,13 +62,13 @@ var (
 	_ sqlConn = (*sql.Tx)(nil)
 )
 
-// On returns a querier on a pool, a connection or a transaction of database/sql.
+// On returns a querier that uses a pool, a connection or a transaction of database/sql.
 func On(conn sqlConn) Querier { return sqlQuerier{conn} }
 
 type sqlQuerier struct{ conn sqlConn }
 
-// checkout takes a connection from a pool. If no connection becomes available, the error says that no statement was
-// sent. giveBack may be called more than once. A *sql.Conn or *sql.Tx is used as it is.
+// checkout borrows a connection if q uses a pool. A *sql.Conn or *sql.Tx is returned unchanged. If no connection
+// becomes available, the error is marked [driver.NotApplied]. giveBack may be called more than once.
 func (q sqlQuerier) checkout(ctx context.Context) (conn sqlConn, giveBack func(), err error) {
 	db, pooled := q.conn.(*sql.DB)
 	if !pooled {
@@ -122,7 +123,7 @@ func (q sqlQuerier) Exec(ctx context.Context, statement string, args ...any) (Re
 	return Result{Affected: affected, LastID: lastID}, nil
 }
 
-// Unsent marks the errors by which a driver reports that it has sent nothing.
+// Unsent marks err with [driver.NotApplied] if err says that the driver has sent nothing.
 func Unsent(err error) error {
 	if errors.Is(err, sqldriver.ErrBadConn) || pgconn.SafeToRetry(err) {
 		return driver.NotApplied(err)
@@ -138,8 +139,8 @@ func Flag(b bool) int64 {
 	return 0
 }
 
-// ClosedFor returns for how many microseconds a grant may keep the lock from others if its holder sends nothing
-// further.
+// ClosedFor returns the time, in microseconds, for which a grant of r closes the lock for others if the holder never
+// renews or releases it.
 func ClosedFor(r driver.Request) int64 {
 	return max(r.TTL+r.HandoverDelay, r.MinHold).Microseconds()
 }

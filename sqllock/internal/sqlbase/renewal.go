@@ -8,8 +8,9 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// RenewAll renews grants with once. It retries, a few times, the grants whose rows another statement had locked: a
-// renewal of the same grant, or an acquire that was refused. It fails only if the outcome of every grant is unknown.
+// RenewAll renews grants by calling once. It retries, at most twice, the grants with an unknown outcome. Such a row
+// was locked by another statement: a renewal of the same grant, or an acquire that was refused. RenewAll returns an
+// error only if the first call fails.
 func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Context, []driver.Grant) ([]driver.Outcome, error)) ([]driver.Outcome, error) {
 	result, err := once(ctx, grants)
 	if err != nil {
@@ -28,7 +29,7 @@ func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Cont
 		}
 		outcomes, err := once(ctx, unknown)
 		if err != nil {
-			break // report the outcomes that are known
+			break // return the outcomes that are known
 		}
 		for i, place := range places {
 			result[place] = outcomes[i]
@@ -37,7 +38,7 @@ func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Cont
 	return result, nil
 }
 
-// RenewalOf names the failed renewal, for an error that is reported for each of the grants.
+// RenewalOf returns the name of the operation for the error of a failed renewal.
 func RenewalOf(grants []driver.Grant) string {
 	if len(grants) == 1 {
 		return fmt.Sprintf("renew %q", grants[0].Key)

@@ -16,33 +16,34 @@ const (
 	ConnectLimit = 5 * time.Second // how long opening a connection may take
 )
 
-// Reserve is one connection in addition to the application's pool. Renewals and releases use it while the pool is
-// full, because they must not wait for the application. It is opened on demand, and closed when it has been idle for
-// [IdleLimit].
+// Reserve is one connection in addition to the application's pool. Renewals and releases use it while all connections
+// of the pool are in use, because they must not wait for the application. The connection is opened on demand, and
+// closed when it has been idle for [IdleLimit].
 type Reserve struct {
-	open      func() (*Spare, error) // nil if the handle does not reveal how to connect
+	open      func() (*Spare, error) // nil if it is unknown how the pool opens its connections
 	releasing chan struct{}          // full while a release uses the reserve
 
 	mu  sync.Mutex
 	now *Spare // nil while there is no connection
 }
 
-// Spare is a pool of one connection.
+// Spare is a pool of one connection, which the reserve opens.
 type Spare struct {
 	Q     Querier
-	Close func() // returns when the connection is closed
+	Close func() // closes the connection, and returns when it is closed
 
 	users   int
-	dropped bool // the last user closes it
+	dropped bool // no statement may begin to use it, and the last user closes it
 	idle    *time.Timer
 }
 
-// NewReserve returns a reserve that connects with open.
+// NewReserve returns a reserve that opens its connection with the function open.
 func NewReserve(open func() (*Spare, error)) *Reserve {
 	return &Reserve{open: open, releasing: make(chan struct{}, 1)}
 }
 
-// ReserveFor returns a reserve for a handle of database/sql. by makes a querier of the handle.
+// ReserveFor returns a reserve for a handle of database/sql. The function by returns the querier for the reserve's
+// own handle.
 func ReserveFor(db *sql.DB, by func(*sql.DB) Querier) *Reserve {
 	if sqlhandle.Connector(db) == nil {
 		return &Reserve{}
@@ -53,7 +54,7 @@ func ReserveFor(db *sql.DB, by func(*sql.DB) Querier) *Reserve {
 	})
 }
 
-// WarningsOf returns the settings of db that weaken the promises.
+// WarningsOf returns a warning for each setting of db that weakens the promises of locks.
 func WarningsOf(db *sql.DB) []string {
 	if sqlhandle.Connector(db) == nil {
 		return []string{"renewals share the connections of the application, because this release of Go does not tell how the handle opens one: give the locks a handle of their own"}
@@ -61,7 +62,8 @@ func WarningsOf(db *sql.DB) []string {
 	return sqlhandle.Warnings(db)
 }
 
-// lend runs work on the reserve. Releases use it one at a time, so a renewal waits for at most one release.
+// lend runs work on the reserve's connection. Only one release at a time uses the reserve, so a renewal waits for at
+// most one release.
 func (r *Reserve) lend(ctx context.Context, renews bool, work func(Querier) error) error {
 	if !renews {
 		waits, cancel := HalfOf(ctx)
@@ -99,7 +101,8 @@ func (r *Reserve) take() (*Spare, error) {
 	return r.now, nil
 }
 
-// giveBack ends the use of u. A doubtful connection is closed, because it may be busy until the network gives up.
+// giveBack ends the use of u. If doubtful is true, the connection is closed, because it may be blocked until the
+// network times out.
 func (r *Reserve) giveBack(u *Spare, doubtful bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +119,7 @@ func (r *Reserve) giveBack(u *Spare, doubtful bool) {
 	}
 }
 
-// drop prevents further use of u. The caller holds mu.
+// drop prevents that further statements use u. The caller holds mu.
 func (r *Reserve) drop(u *Spare) {
 	u.dropped = true
 	if r.now == u {
@@ -124,7 +127,7 @@ func (r *Reserve) drop(u *Spare) {
 	}
 }
 
-// expire closes u if it is unused.
+// expire closes u if no statement uses it.
 func (r *Reserve) expire(u *Spare) {
 	r.mu.Lock()
 	over := r.now == u && u.users == 0
@@ -137,7 +140,7 @@ func (r *Reserve) expire(u *Spare) {
 	}
 }
 
-// CloseIdle closes unused connections, and returns when that is done or ctx ends.
+// CloseIdle closes the connection if no statement uses it. It returns when the connection is closed or ctx ends.
 func (r *Reserve) CloseIdle(ctx context.Context) {
 	r.mu.Lock()
 	u := r.now
@@ -156,12 +159,13 @@ func (r *Reserve) CloseIdle(ctx context.Context) {
 	}
 }
 
-// ForRenewals returns a querier that sends statements through pool, and through the reserve while the pool is full.
+// ForRenewals returns a querier that sends statements through pool, or through the reserve while all connections of
+// the pool are in use.
 func (r *Reserve) ForRenewals(pool Querier, usage func() Usage) Querier {
 	return reservedQuerier{pool, usage, r, true}
 }
 
-// ForReleases is like ForRenewals, but its statements wait while a renewal needs the reserve.
+// ForReleases is like ForRenewals, but only one release at a time uses the reserve.
 func (r *Reserve) ForReleases(pool Querier, usage func() Usage) Querier {
 	return reservedQuerier{pool, usage, r, false}
 }
@@ -170,7 +174,7 @@ type reservedQuerier struct {
 	pool    Querier
 	usage   func() Usage
 	reserve *Reserve
-	renews  bool // has priority over releases
+	renews  bool // true for renewals, which do not wait for other users of the reserve
 }
 
 func (q reservedQuerier) Query(ctx context.Context, statement string, args []any, read func(Rows) error) error {
@@ -185,8 +189,9 @@ func (q reservedQuerier) Exec(ctx context.Context, statement string, args ...any
 	return r, err
 }
 
-// lend runs work through the pool, or through the reserve while the pool is full. If the reserve cannot connect within
-// half of the time, because the server accepts no further connection, lend tries the pool again.
+// lend runs work through the pool, or through the reserve while all connections of the pool are in use. If the
+// reserve cannot connect within half of ctx's time, because the server accepts no further connection, lend uses the
+// pool.
 func (q reservedQuerier) lend(ctx context.Context, work func(Querier) error) error {
 	if q.reserve.open == nil || !q.usage().full() {
 		return work(q.pool)
@@ -197,7 +202,7 @@ func (q reservedQuerier) lend(ctx context.Context, work func(Querier) error) err
 	}
 	waited := work(q.pool)
 	if driver.IsNotApplied(waited) {
-		return fmt.Errorf("%w, and none beside it: %v", waited, err) //nolint:errorlint // what became of the statement is what the pool says
+		return fmt.Errorf("%w, and none beside it: %v", waited, err) //nolint:errorlint // only the pool's error says whether the statement had an effect
 	}
 	return waited
 }

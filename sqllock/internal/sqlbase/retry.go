@@ -8,23 +8,23 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// These constants bound the retries of a statement that had no effect: after a serialization failure, a deadlock, a
-// lock time-out or a busy file.
+// These constants bound the retries of a statement that had no effect. The causes are serialization failures,
+// deadlocks, lock time-outs and busy files.
 const (
 	firstPause = time.Millisecond
 	longPause  = 10 * time.Millisecond
-	// LongRetry bounds a call whose ctx has no deadline.
+	// LongRetry bounds the retries of a call whose ctx has no earlier deadline.
 	LongRetry = 10 * time.Second
 )
 
-// Retry calls once, and retries while again reports that its error left no effect. The delay between two tries has
-// jitter. Retry gives up shortly before ctx's deadline, and after [LongRetry] at the latest, with the last error
-// marked [driver.NotApplied].
+// Retry calls once, and repeats the call while again returns true for the error, which means that the call had no
+// effect. The delay between two calls is random. Retry stops shortly before ctx's deadline, and after [LongRetry] at
+// the latest. It then returns the last error, marked [driver.NotApplied].
 func Retry(ctx context.Context, again func(error) bool, once func() error) error {
 	return RetryWithin(ctx, LongRetry, again, once)
 }
 
-// RetryWithin is [Retry] with limit in place of [LongRetry].
+// RetryWithin is like [Retry], with limit instead of [LongRetry].
 func RetryWithin(ctx context.Context, limit time.Duration, again func(error) bool, once func() error) error {
 	end := time.Now().Add(limit)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
@@ -42,7 +42,7 @@ func RetryWithin(ctx context.Context, limit time.Duration, again func(error) boo
 	}
 }
 
-// HalfOf returns a context that ends after half of ctx's time.
+// HalfOf returns a context that ends when half of the time until ctx's deadline has passed.
 func HalfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(deadline)/2)

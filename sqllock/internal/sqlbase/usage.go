@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// Usage is how many connections a pool has lent or is opening, and how many it may have. Zero Most means no limit.
+// Usage describes how full a connection pool is. InUse counts the connections that are lent or being opened. Most is
+// the pool's limit, or 0 if there is no limit.
 type Usage struct{ InUse, Most int }
 
 // UsageOf returns the usage of a pool of database/sql.
@@ -17,7 +18,8 @@ func UsageOf(db *sql.DB) Usage {
 
 func (u Usage) full() bool { return u.Most > 0 && u.InUse >= u.Most }
 
-// Unlent returns an error that says why a pool lent no connection before ctx ended.
+// Unlent adds the usage of the pool to err, if the pool lent no connection before ctx ended because all connections
+// were in use.
 func (u Usage) Unlent(ctx context.Context, err error) error {
 	if ctx.Err() == nil || !u.full() {
 		return err

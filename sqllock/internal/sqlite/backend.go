@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// writerWait is how long an acquire waits for another writer of the file before it returns contended. A file has one
-// writer at a time.
+// writerWait is how long an acquire waits for another writer of the file before it returns the reason Contended. A
+// file has one writer at a time.
 const writerWait = 250 * time.Millisecond
 
 // Backend keeps locks in a file of SQLite 3.35 or newer. It implements [driver.Backend], [driver.HandOverer], [driver.Notifier] and, in
@@ -39,7 +39,7 @@ func (b *Backend) Capabilities() driver.Capabilities {
 	}
 }
 
-// Acquire makes one attempt. It returns a permanent error if the file was replaced by another one.
+// Acquire makes one attempt. If the database file was replaced by another file, it returns a permanent error.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	var w *waiter
 	if r.Waiting {
@@ -69,7 +69,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return sqlbase.GrantOf(r, a), nil
 }
 
-// ask makes one attempt: it reads, and writes only if the lock looks free.
+// ask reads the state of the lock, and writes a grant only if the lock looks free.
 func (b *Backend) ask(ctx context.Context, r driver.Request, w *waiter) (sqlbase.Answer, error) {
 	a, err := b.look(ctx, r, w)
 	if err != nil || a.Verdict != sqlbase.Contended {
@@ -106,7 +106,7 @@ func (b *Backend) look(ctx context.Context, r driver.Request, w *waiter) (a sqlb
 	return a, err
 }
 
-// grant writes the grant, unless another process was faster.
+// grant writes the grant, unless another process has acquired the lock first. It stores the verdict in a.
 func (b *Backend) grant(ctx context.Context, q sqlbase.Querier, r driver.Request, w *waiter, a *sqlbase.Answer) error {
 	granted, err := sqlbase.QueryOne(ctx, q, b.file.sql["acquire"], []any{
 		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
@@ -119,18 +119,18 @@ func (b *Backend) grant(ctx context.Context, q sqlbase.Querier, r driver.Request
 	return err
 }
 
-// seal raises the mark in the transaction of the grant. That transaction holds the file's write lock. So no other
-// transaction that has checked the mark is still open.
+// seal raises the fence mark in the transaction of the grant. That transaction holds the file's write lock, so no
+// other transaction that has checked the mark is still open.
 func (b *Backend) seal(ctx context.Context, q sqlbase.Querier, r driver.Request, a *sqlbase.Answer) (err error) {
 	a.Sealed, err = sqlbase.QueryOne(ctx, q, b.file.sql["seal"],
 		[]any{r.Key.Namespace, r.Key.Name, a.Token, r.Nonce.String(), r.Seal}, new(int64))
 	if sqlerror.SQLite(err)&0xff == sqlitefile.CodeError {
-		return nil // the mark's table is missing or outdated, which the guard reports
+		return nil // the table of the fence marks is missing or outdated, which the guard reports
 	}
 	return err
 }
 
-// Renew runs one statement. Every grant is lost if the file was replaced by another one.
+// Renew renews the grants with one statement. If the database file was replaced by another file, every grant is lost.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if len(grants) == 0 {
 		return nil, nil
@@ -151,7 +151,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	}
 	renewed := map[grantID]bool{}
 	err = b.file.call(ctx, func(q sqlbase.Querier) error {
-		clear(renewed) // forgets the result of an attempt that was undone
+		clear(renewed) // discards the result of an earlier attempt, which was undone
 		return q.Query(ctx, b.file.sql["renew"], []any{batch}, func(r sqlbase.Rows) error {
 			for r.Next() {
 				var g grantID
@@ -182,8 +182,8 @@ type grantID struct {
 	token driver.Token
 }
 
-// Release does not wait for the disk. A release that is lost when the machine crashes delays the next grant by one
-// TTL. The next grant flushes everything that was written before it.
+// Release does not wait for the disk if the file has a write-ahead log. A release that is lost when the machine
+// crashes delays the next grant by at most one TTL. The next grant flushes all earlier writes.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
 	err := b.end(ctx, unflushed, "release", append(grant, g.MinHold.Microseconds()), func(q sqlbase.Querier, a *sqlbase.Answer) error {
@@ -193,8 +193,8 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	return b.classify(ctx, "release", g.Key, err)
 }
 
-// end runs a statement that ends a grant. If the statement reserved the lock for a waiter in this process, end wakes
-// that waiter. If the statement changes nothing, the function why reads the reason.
+// end runs a statement that ends a grant. If the statement reserves the lock for a waiter in this process, end wakes
+// that waiter. If the statement changes no row, the function why reads the reason.
 func (b *Backend) end(ctx context.Context, d durability, verb string, args []any, why func(sqlbase.Querier, *sqlbase.Answer) error) error {
 	return sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
 		reservedFor, ended, err := b.update(ctx, d, verb, args)
@@ -210,7 +210,8 @@ func (b *Backend) end(ctx context.Context, d durability, verb string, args []any
 	})
 }
 
-// update runs a statement that changes one grant. It returns the waiter for which the lock is then reserved, if any.
+// update runs a statement that changes one grant. reservedFor is the id of the waiter that the lock is then reserved
+// for, or empty.
 func (b *Backend) update(ctx context.Context, d durability, verb string, args []any) (reservedFor string, changed bool, err error) {
 	var waiter sql.NullString
 	err = b.file.write(ctx, writing{limit: sqlbase.LongRetry, durability: d}, func(q sqlbase.Querier) (err error) {
@@ -220,7 +221,8 @@ func (b *Backend) update(ctx context.Context, d durability, verb string, args []
 	return waiter.String, changed, err
 }
 
-// HandOver writes without a look first. The process holds the lock, so the write is needed in any case.
+// HandOver writes without reading the lock's state first, because a process that holds the lock has to write in any
+// case.
 func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	g, err := sqlbase.HandOver(ctx, r, func() (a sqlbase.Answer, err error) {
 		err = b.file.within(ctx, writerWait, func(conn *sql.Conn) error { return b.handOver(ctx, sqlbase.On(conn), from, r, &a) })
@@ -251,8 +253,8 @@ func (b *Backend) handOver(ctx context.Context, q sqlbase.Querier, from driver.G
 	return err
 }
 
-// Notify writes a row for the waiter, so that a release reserves the lock for the waiter. It watches the file while
-// the backend has a waiter.
+// Notify writes a row for the waiter, so that a release reserves the lock for the waiter. While the backend has a
+// waiter, it watches the file.
 func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	stop, err = b.waiters.join(ctx, key, wake)
 	return stop, b.classify(ctx, "wait for", key, err)

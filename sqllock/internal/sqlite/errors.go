@@ -12,13 +12,14 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// columnsLimit bounds the check whether the schema is the cause of an error.
+// columnsLimit bounds the statement that checks whether a missing column is the cause of an error.
 const columnsLimit = time.Second
 
-// columnsKnown is how many columns columns.sql counts.
+// columnsKnown is how many columns columns.sql finds in tables that are complete.
 const columnsKnown = 20
 
-// classify turns an error into one of the errors of the driver contract.
+// classify marks err as the driver contract requires: as permanent, as not applied, or not at all if the effect is
+// unknown.
 func (b *Backend) classify(ctx context.Context, operation string, key driver.Key, err error) error {
 	if sqlbase.Settled(err) {
 		return err
@@ -42,8 +43,8 @@ func (b *Backend) classify(ctx context.Context, operation string, key driver.Key
 	}
 }
 
-// outdated reports whether a table or a column is missing. In that case a statement fails with the unspecific code
-// SQLITE_ERROR.
+// outdated reports whether a table or a column is missing. It looks for them because SQLite reports a missing column
+// with the unspecific code SQLITE_ERROR.
 func (b *Backend) outdated(ctx context.Context) bool {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), columnsLimit)
 	defer cancel()

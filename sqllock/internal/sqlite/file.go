@@ -20,10 +20,10 @@ import (
 type file struct {
 	db       *sql.DB
 	table    sqltable.Table
-	sql      map[string]string // the statements by verb
+	sql      map[string]string // the statements, keyed by file name without .sql
 	prepared *prepared
 
-	walUntil atomic.Int64             // until when the file is assumed to have a write-ahead log, in nanoseconds since started
+	walUntil atomic.Int64             // the end of the time for which the file is assumed to have a write-ahead log, in nanoseconds since started
 	opened   atomic.Pointer[identity] // nil before the first call
 }
 
@@ -33,32 +33,32 @@ func newFile(db *sql.DB, t sqltable.Table) *file {
 	return f
 }
 
-// writing says how work is written.
+// writing contains the options of write.
 type writing struct {
-	limit      time.Duration // how long to wait for another writer
+	limit      time.Duration // how long write waits for another writer of the file
 	durability durability
 	statements statements
 }
 
-// durability says when a write is complete.
+// durability says whether a commit waits until the write is flushed to the disk.
 type durability int
 
 const (
-	flushed   durability = iota // complete when the write is as durable as the caller's connections are configured to make it
-	unflushed                   // complete at once: with a write-ahead log the write may be lost when the machine crashes
+	flushed   durability = iota // a commit flushes if PRAGMA synchronous of the connection says so
+	unflushed                   // with a write-ahead log, a commit does not flush, and may be lost when the machine crashes
 )
 
-// statements says how many statements a write has.
+// statements says whether a write has more than one statement.
 type statements int
 
 const (
 	single  statements = iota
-	several            // all statements take effect, or no statement does
+	several            // they run in one transaction: all of them take effect, or none
 )
 
-// write runs work on a connection. With a write-ahead log the statements are prepared, and run in a transaction. A
-// transaction is the only way in which database/sql runs prepared statements on the connection whose busy time-out
-// was shortened.
+// write runs work on a connection. With a write-ahead log the statements are prepared, and run in a transaction. Only
+// in a transaction does database/sql run prepared statements on a chosen connection: here, the connection whose busy
+// timeout was shortened.
 func (f *file) write(ctx context.Context, how writing, work func(sqlbase.Querier) error) error {
 	wal := f.wal()
 	if wal {
@@ -110,8 +110,8 @@ func (f *file) transact(ctx context.Context, conn *sql.Conn, work func(sqlbase.Q
 	return nil
 }
 
-// immediately runs work in a transaction that has the file's write lock from its beginning. If the connection may
-// still be in the transaction afterwards, immediately closes it.
+// immediately runs work in a transaction that takes the file's write lock when it begins. If the transaction may not
+// have ended, immediately closes the connection.
 func immediately(ctx context.Context, conn *sql.Conn, work func(q sqlbase.Querier) error) error {
 	q := sqlbase.On(conn)
 	if _, err := q.Exec(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -132,7 +132,7 @@ func immediately(ctx context.Context, conn *sql.Conn, work func(q sqlbase.Querie
 	return err
 }
 
-// read runs work that only reads. With a write-ahead log readers wait for no writer, and need no busy time-out.
+// read runs work that only reads. With a write-ahead log, readers wait for no writer, and need no busy timeout.
 func (f *file) read(ctx context.Context, limit time.Duration, work func(sqlbase.Querier) error) error {
 	if !f.wal() {
 		return f.within(ctx, limit, func(conn *sql.Conn) error { return work(sqlbase.On(conn)) })
@@ -147,7 +147,7 @@ func (f *file) read(ctx context.Context, limit time.Duration, work func(sqlbase.
 	return err
 }
 
-// exec runs a statement that an acquire needs and that returns no rows.
+// exec runs a statement of an acquire that returns no rows.
 func (f *file) exec(ctx context.Context, verb string, args ...any) error {
 	return f.within(ctx, writerWait, func(conn *sql.Conn) error {
 		_, err := sqlbase.On(conn).Exec(ctx, f.sql[verb], args...)
@@ -164,7 +164,7 @@ func (f *file) within(ctx context.Context, limit time.Duration, work func(*sql.C
 	return sqlbase.RetryWithin(ctx, limit, sqlitefile.Busy, func() error { return f.once(ctx, work) })
 }
 
-// once runs work on a connection that waits only briefly while the file is busy.
+// once runs work on a connection with a short busy timeout. It does not retry.
 func (f *file) once(ctx context.Context, work func(*sql.Conn) error) (err error) {
 	conn, err := f.db.Conn(ctx)
 	if err != nil {
@@ -181,8 +181,8 @@ func (f *file) once(ctx context.Context, work func(*sql.Conn) error) (err error)
 	return work(conn)
 }
 
-// withBusySlice gives q's connection a short busy time-out. It returns a function that restores the former time-out.
-// pool is nil unless q is a transaction of the caller.
+// withBusySlice sets a short busy timeout on q's connection. It returns a function that restores the previous
+// timeout. If q is a transaction of the caller, pool is the pool of that transaction, else nil.
 func withBusySlice(ctx context.Context, pool *sql.DB, q sqlbase.Querier) (restore func() error, err error) {
 	return sqlitefile.WithBusySlice(ctx, pool, func(ctx context.Context, statement string, ms *int) error {
 		_, err := sqlbase.QueryOne(ctx, q, statement, nil, ms)
@@ -190,17 +190,16 @@ func withBusySlice(ctx context.Context, pool *sql.DB, q sqlbase.Querier) (restor
 	})
 }
 
-// walTrusted is how long f assumes that the file still has a write-ahead log, after f has read the journal mode. A
-// file keeps its log until a process removes the log while no other process has the file open.
+// walTrusted is how long f relies on a journal mode that it has read. The mode can change only while no other
+// connection has the file open.
 const walTrusted = time.Minute
 
 var started = time.Now()
 
-// wal reports whether the file is known to have a write-ahead log.
+// wal reports whether f has read in the last minute that the file has a write-ahead log.
 func (f *file) wal() bool { return int64(time.Since(started)) < f.walUntil.Load() }
 
-// readJournalMode reads whether the file has a write-ahead log, unless the journal mode is known. After an error the
-// journal mode stays unknown.
+// readJournalMode reads whether the file has a write-ahead log, unless wal reports true already. It ignores errors.
 func (f *file) readJournalMode(ctx context.Context, q sqlbase.Querier) {
 	if f.wal() {
 		return
@@ -211,7 +210,7 @@ func (f *file) readJournalMode(ctx context.Context, q sqlbase.Querier) {
 	}
 }
 
-// pragma returns the pragma for the database that contains the table.
+// pragma returns a PRAGMA statement for the attached database that contains the table.
 func (f *file) pragma(what string) string {
 	if f.table.Schema() == "" {
 		return "PRAGMA main." + what
@@ -219,12 +218,12 @@ func (f *file) pragma(what string) string {
 	return `PRAGMA "` + f.table.Schema() + `".` + what
 }
 
-// synchronous maps the values of PRAGMA synchronous that flush each commit of a write-ahead log to their names:
-// https://www.sqlite.org/pragma.html#pragma_synchronous
+// synchronous lists the values of PRAGMA synchronous with which each commit to a write-ahead log is flushed, with
+// their names: https://www.sqlite.org/pragma.html#pragma_synchronous
 var synchronous = map[int]string{2: "FULL", 3: "EXTRA"}
 
-// relax lets conn commit without waiting for the disk. With a write-ahead log a crash can then lose only the last
-// commits. relax returns a function that restores the setting.
+// relax sets PRAGMA synchronous so that commits on conn do not wait for the disk. With a write-ahead log, a crash of
+// the machine can then lose only the last commits. relax returns a function that restores the setting.
 func (f *file) relax(ctx context.Context, conn *sql.Conn) (restore func(), err error) {
 	ctx, q := context.WithoutCancel(ctx), sqlbase.On(conn)
 	level := 0
@@ -245,18 +244,18 @@ func (f *file) relax(ctx context.Context, conn *sql.Conn) (restore func(), err e
 	}, nil
 }
 
-// errReplaced is wrapped by the error for a file that was replaced.
+// errReplaced is the cause in the error for a database file that was replaced.
 var errReplaced = errors.New("was replaced by another file while it was open: its locks are not seen by programs that open it now; restart this program, and stop all of them before the file is replaced")
 
-// identity identifies the database file that the first call opened. SQLite continues to use the file that it has
-// opened, even if the path leads to another file later.
+// identity identifies the database file that the first call found. SQLite continues to use the file that it has
+// opened, even if another file has the same path later.
 type identity struct {
 	path string
 	info os.FileInfo // nil for a database in memory
 }
 
-// identity returns the identity that the first call stored. The first call waits at most limit for another writer,
-// because a new connection has to read the schema.
+// identity returns the identity of the file, which the first call reads. The first call may have to open a connection
+// and read the schema, so it waits for another writer for at most limit.
 func (f *file) identity(ctx context.Context, limit time.Duration) (*identity, error) {
 	if seen := f.opened.Load(); seen != nil {
 		return seen, nil
@@ -278,8 +277,8 @@ func (f *file) identity(ctx context.Context, limit time.Duration) (*identity, er
 	return seen, nil
 }
 
-// unreplaced returns an error that wraps errReplaced if the path of the database now leads to another file. It
-// returns another error if the path leads to no file.
+// unreplaced returns an error that wraps errReplaced if another file now has the path of the database. If no file has
+// that path, it returns an error marked [driver.NotApplied].
 func (f *file) unreplaced(ctx context.Context, limit time.Duration) error {
 	first, err := f.identity(ctx, limit)
 	if err != nil || first.info == nil {

@@ -11,10 +11,11 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// besideLimit bounds the look on a second connection.
+// besideLimit bounds lookBeside, which needs a second connection.
 const besideLimit = 250 * time.Millisecond
 
-// LockInTx takes the file's write lock. A transaction that was begun IMMEDIATE already has the write lock.
+// LockInTx locks key by taking the file's write lock in tx. A transaction that began with BEGIN IMMEDIATE already has
+// the write lock.
 func (b *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) error {
 	a, err := b.askInTx(ctx, tx, key)
 	if sqlerror.SQLite(err) == sqlitefile.CodeBusySnapshot {
@@ -31,9 +32,9 @@ func (b *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.K
 	return nil
 }
 
-// askInTx reads before it writes, because after a write the holder of a lease cannot renew until the transaction
-// ends. It reads on another connection if possible. A read in the transaction would fix the snapshot, and the write
-// would fail if the file had changed after the read.
+// askInTx reads the lock's state before it writes, because after a write no holder of a lease can renew until tx
+// ends. If possible, it reads on another connection. A read in tx would fix the snapshot, and the write would then
+// fail if the file had changed after the read.
 func (b *Backend) askInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) (sqlbase.Answer, error) {
 	a, looked := b.lookBeside(ctx, key)
 	if looked && a.Verdict != sqlbase.Contended {
@@ -63,8 +64,8 @@ func (b *Backend) lookInTx(ctx context.Context, q sqlbase.Querier, key driver.Ke
 	return a, err
 }
 
-// lookBeside reads on another connection, if the pool has a free one and that connection sees the tables. Each
-// connection to a database in memory may have a separate database.
+// lookBeside reads the lock's state on another connection. looked is false if the pool has no free connection or the
+// read fails. For example, each connection to a database in memory may have a separate database without the tables.
 func (b *Backend) lookBeside(ctx context.Context, key driver.Key) (a sqlbase.Answer, looked bool) {
 	if stats := b.file.db.Stats(); stats.MaxOpenConnections > 0 && stats.InUse >= stats.MaxOpenConnections {
 		return sqlbase.Answer{}, false

@@ -32,8 +32,8 @@ func (b *Backend) statuses(ctx context.Context, verb string, args ...any) (list 
 	return list, err
 }
 
-// ForceRelease ends the grant of key with this token, and raises the token so that the holder is fenced. It ends a
-// lease that has not expired only if live is true.
+// ForceRelease ends the grant of key that has this token, and raises the token so that the holder is fenced. If the
+// lease has not expired, ForceRelease ends the grant only if live is true.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	args := []any{key.Namespace, key.Name, int64(token), sqlbase.Flag(live)}
 	err := b.end(ctx, flushed, "force_release", args, func(q sqlbase.Querier, a *sqlbase.Answer) error {
@@ -54,8 +54,8 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	return b.classify(ctx, "pause", g.Key, err)
 }
 
-// Prune deletes the rows of locks that have been free for the duration unused. It raises the floor first, in the same
-// transaction.
+// Prune deletes the rows of locks that have been free for at least the duration unused. Before that, it raises the
+// floor in the same transaction.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	deleted := int64(0)
 	err := b.file.within(ctx, sqlbase.LongRetry, func(conn *sql.Conn) error {

@@ -10,22 +10,23 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// files has the statements.
+// files contains the statements.
 //
 //go:embed sql/*.sql
 var files embed.FS
 
-// prepared contains statements that database/sql has parsed once for each connection. database/sql forgets them when
-// the connection closes. In SQLite, parsing a statement takes several times as long as running it.
+// prepared contains prepared statements, because SQLite takes several times as long to parse a statement as to run
+// it. database/sql prepares each statement once on each connection.
 type prepared struct {
 	db    *sql.DB
 	texts []string
-	turn  chan struct{}        // contains one value while no call prepares statements
+	turn  chan struct{}        // a semaphore: it contains a value while no call of ready prepares statements
 	stmts map[string]*sql.Stmt // keyed by text; written once, before the channel done is closed
 	done  chan struct{}
 }
 
-// prepare returns the statements of these verbs. They are closed when owner is garbage.
+// prepare returns the statements in the files with these names. The first call of ready prepares them. They are
+// closed when owner is garbage-collected.
 func prepare(owner *file, verbs ...string) *prepared {
 	p := &prepared{db: owner.db, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}, done: make(chan struct{})}
 	for _, verb := range verbs {
@@ -42,8 +43,8 @@ func closeAll(stmts map[string]*sql.Stmt) {
 	}
 }
 
-// ready prepares the statements that are not prepared yet. A caller that holds a connection must not call ready,
-// because the pool may have no second connection.
+// ready prepares all statements unless they are prepared already. A caller that holds a connection must not call
+// ready, because the pool may have no second connection.
 func (p *prepared) ready(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -77,8 +78,8 @@ func (p *prepared) ready(ctx context.Context) error {
 	return nil
 }
 
-// preparedQuerier runs prepared statements as prepared, and other statements from their text. It runs them in tx, or
-// on any connection of the pool if tx is nil.
+// preparedQuerier runs each statement in its prepared form if there is one, and otherwise from its text. It runs
+// statements in tx, or on any connection of the pool if tx is nil.
 type preparedQuerier struct {
 	*prepared
 

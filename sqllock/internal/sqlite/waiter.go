@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// waiter waits for one name of one backend, on behalf of any number of callers. A nil waiter means that no caller
-// waits.
+// waiter represents all callers of this process that wait for one lock through one backend. A nil waiter means that
+// no caller waits.
 type waiter struct {
 	id string // random
 
 	mu      sync.Mutex
-	callers map[int]func() // what wakes each caller
+	callers map[int]func() // the wake functions of the callers, keyed by caller number
 	next    int
-	written time.Time // when its row was last written; zero while it has none
+	written time.Time // when the waiter's row was last written; zero while there is no row
 }
 
-// refreshEvery is how often a waiter's row is written while it waits. Releases pass over a row that was not written for 3 s.
+// refreshEvery is how often a waiter's row is written. A release ignores a row that was not written in the last 3 s.
 const refreshEvery = time.Second
 
-// rowState says whether the waiter's row in the table of waiters is present and recent.
+// rowState says whether the waiter has a row in the table of waiters, and whether the row is recent.
 type rowState int
 
 const (
-	absent rowState = iota // no release reserves the lock for it
-	fresh                  // the row was written less than refreshEvery ago
-	stale                  // the row must be written again
+	absent rowState = iota // there is no row, so no release reserves the lock for the waiter
+	fresh                  // written less than refreshEvery ago
+	stale                  // must be written again
 )
 
 // state returns the state of the waiter's row.
@@ -91,8 +91,8 @@ func (w *waiter) wake() {
 	}
 }
 
-// local contains the waiters of all backends of this process by id. A release wakes these waiters without reading the
-// file.
+// local contains the waiters of all backends of this process, keyed by id. A release in this process wakes them
+// directly, before the watch of the file does.
 var local sync.Map
 
 // wakeLocal wakes the waiter with this id if the waiter is in this process.

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// refreshWait bounds the refresh of a waiter's row. If the refresh fails, the next attempt repeats it.
+	// refreshWait bounds the refresh of a waiter's row. If the refresh fails, the next refused attempt repeats it.
 	refreshWait = 20 * time.Millisecond
-	// leaveLimit bounds the deletion of a waiter's row when it gives up.
+	// leaveLimit bounds the deletion of the row of a waiter that stops waiting.
 	leaveLimit = 100 * time.Millisecond
-	// turnLimit bounds one look at a lock's row.
+	// turnLimit bounds one read of a lock's row.
 	turnLimit = time.Second
-	// watchLinger is how long the file is watched after the last waiter has gone. A process that has released often
-	// waits again soon. The kernel takes ten milliseconds or more to close an inotify instance, which would delay a
-	// waiter that was just granted the lock.
+	// watchLinger is how long the file is still watched after the last waiter has left. A process that has released a
+	// lock often waits again soon. Also, the kernel takes ten milliseconds or more to close an inotify instance,
+	// which must not delay a waiter that was just granted the lock.
 	watchLinger = 100 * time.Millisecond
 )
 
-// watchable reports whether another process's write is visible in the file's attributes while that process has the
-// file open. On Windows the time of the last write may not change until the file is closed.
+// watchable is true if a process's write changes the attributes of the file before that process closes the file. On
+// Windows the time of the last write may not change until the file is closed.
 const watchable = runtime.GOOS != "windows"
 
-// waiters lists the names for which this process waits through one backend. Each name has a row in the table of
-// waiters. A release finds the row that has waited longest there, and reserves the lock for that waiter for 50 ms.
-// While there are waiters, the backend watches the file. After each change the backend wakes the waiters that would
-// be granted their lock.
+// waiters lists the locks for which this process waits through one backend. Each waiter has a row in the table of
+// waiters. A release chooses the waiter whose row is oldest, and reserves the lock for that waiter for 50 ms. While
+// there are waiters, the backend watches the file. After each change of the file, the backend wakes the waiters whose
+// lock is free or reserved for them.
 type waiters struct {
 	file *file
 
@@ -54,8 +54,8 @@ func (ws *waiters) of(key driver.Key) *waiter {
 	return ws.byKey[key]
 }
 
-// join adds a caller that waits for key, and writes the waiter's row. If another process is writing the file, the
-// next refusal writes the row. A waiter without a row polls.
+// join adds a caller that waits for key, and writes the waiter's row. If the file is busy, join returns no error: the
+// next refused attempt writes the row, and until then the waiter polls.
 func (ws *waiters) join(ctx context.Context, key driver.Key, wake func()) (leave func(), err error) {
 	id, err := ws.file.identity(ctx, sqlbase.LongRetry)
 	if err != nil {
@@ -90,15 +90,15 @@ func (ws *waiters) add(key driver.Key, wake func(), path string) (w *waiter, cal
 	return w, w.add(wake)
 }
 
-// leave removes a caller. The last caller of a name deletes the waiter's row, and the last caller of all names ends
-// the watching.
+// leave removes a caller. If no other caller waits for key, leave deletes the waiter's row. If no caller waits for
+// any key, the file is no longer watched after watchLinger.
 func (ws *waiters) leave(key driver.Key, w *waiter, caller int) {
 	if !ws.remove(key, w, caller) || !w.hasRow() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
 	defer cancel()
-	// If the row stays, releases pass over it 3 s later.
+	// If the deletion fails, releases ignore the row 3 s after it was last written.
 	_ = ws.file.write(ctx, writing{limit: leaveLimit, durability: unflushed}, func(q sqlbase.Querier) error {
 		return ws.deleteRow(ctx, q, key, w)
 	})
@@ -117,8 +117,8 @@ func (ws *waiters) remove(key driver.Key, w *waiter, caller int) (last bool) {
 	return last
 }
 
-// refused writes the row of a waiter that was refused, unless the row was written recently. It does not report an
-// error, because the next attempt can write the row.
+// refused writes the row of a waiter whose attempt was refused, unless the row was written recently. It does not
+// report an error, because the next refused attempt writes the row.
 func (ws *waiters) refused(ctx context.Context, key driver.Key, w *waiter) {
 	if w == nil {
 		return
@@ -127,7 +127,7 @@ func (ws *waiters) refused(ctx context.Context, key driver.Key, w *waiter) {
 	switch w.state() {
 	case fresh:
 		return
-	case absent: // the waiter has no place in the queue yet
+	case absent: // the waiter is not in the queue yet, so this write may take longer
 		limit = writerWait
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -135,7 +135,7 @@ func (ws *waiters) refused(ctx context.Context, key driver.Key, w *waiter) {
 	_ = ws.writeRow(ctx, w, single, func(q sqlbase.Querier) error { return ws.upsertRow(ctx, q, key, w) })
 }
 
-// writeRow runs work, which writes the row of w, and records the time.
+// writeRow runs work, which writes the row of w. After a success it records the time in w.
 func (ws *waiters) writeRow(ctx context.Context, w *waiter, n statements, work func(sqlbase.Querier) error) error {
 	now := time.Now()
 	err := ws.file.write(ctx, writing{limit: writerWait, durability: unflushed, statements: n}, work)
@@ -161,7 +161,7 @@ func (ws *waiters) deleteRow(ctx context.Context, q sqlbase.Querier, key driver.
 }
 
 // watch starts to watch the file, unless the file is watched already or cannot be watched. A database in memory has
-// no path, and all waiters for its locks are in this process. The caller holds mu.
+// an empty path and needs no watch, because all waiters for its locks are in this process. The caller holds mu.
 func (ws *waiters) watch(path string) {
 	if ws.stopWatch != nil || path == "" || !watchable {
 		return
@@ -184,7 +184,7 @@ func (ws *waiters) unwatch() {
 	}
 }
 
-// warnings returns the conditions that weaken notifications.
+// warnings returns a warning if the file cannot be watched.
 func (ws *waiters) warnings() []string {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -194,7 +194,7 @@ func (ws *waiters) warnings() []string {
 	return []string{fmt.Sprintf("the file of the database cannot be watched, so that waiters of other processes poll: %v", ws.unwatchable)}
 }
 
-// wakeByTurn wakes the waiters that would be granted their lock.
+// wakeByTurn wakes the waiters whose lock looks free or is reserved for them.
 func (ws *waiters) wakeByTurn(ctx context.Context) {
 	ws.mu.Lock()
 	all := maps.Clone(ws.byKey)
