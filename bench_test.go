@@ -7,7 +7,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// BenchmarkAcquireRelease measures the cost of the engine, on a store that answers at once.
+// BenchmarkAcquireRelease measures the cost of the engine alone, on a store in memory.
 func BenchmarkAcquireRelease(b *testing.B) {
 	l, err := rowlock.New(memlock.New())
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// skewed is a clock whose wall part was set, or which reports that the machine was suspended.
+// skewed is a clock whose wall-clock reading was changed, or which reports that the machine was suspended.
 type skewed struct{ wall, asleep atomic.Int64 }
 
 func (s *skewed) now() clock.Instant {
 	i := clock.Instant{At: time.Now(), Suspended: time.Duration(s.asleep.Load())}
 	if wall := time.Duration(s.wall.Load()); wall != 0 {
-		// A reading without its monotonic part stands for a wall clock that was set: Since then compares the
-		// wall parts, as it does for two full readings.
+		// This reading has no monotonic part, so Since compares only the wall-clock parts. That simulates a wall
+		// clock that was set.
 		i.At = i.At.Round(0).Add(wall)
 	}
 	return i
@@ -37,8 +37,9 @@ func heldOn(t *testing.T, clock *skewed) *Lease {
 	return lease
 }
 
-// Promise 2: a wall clock past the deadline ends trust, and each getter reports the loss at once. If the monotonic clock stops
-// while a machine is suspended or restored from a snapshot, the wall clock shows the missing time.
+// Promise 2: when the wall clock shows a time after the deadline, trust ends, and each getter reports the loss at
+// once. If the monotonic clock stops while a machine is suspended or restored from a snapshot, the wall clock shows
+// the missing time.
 func TestWallClockPastTheDeadlineEndsTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -73,7 +74,8 @@ func TestClockJumpIsNoticedWithoutAsking(t *testing.T) {
 	})
 }
 
-// Promise 2: the same holds if another lease is the next to be renewed.
+// Promise 2: a holder notices a clock jump within a second, even if the scheduler is waiting for the renewal of
+// another lease.
 func TestClockJumpIsNoticedBehindAnotherLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -98,7 +100,7 @@ func TestWallClockSetBackChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := clock.System()
 		back := start
-		back.At = back.At.Add(time.Second) // sets back both parts of the reading
+		back.At = back.At.Add(time.Second) // changes both the monotonic and the wall-clock part of the reading
 		earlier := clock.Instant{At: start.At.Round(0).Add(-time.Hour)}
 		assert.Equal(t, time.Second, back.Since(start))
 		assert.Negative(t, earlier.Since(start))

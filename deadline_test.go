@@ -16,7 +16,7 @@ import (
 
 const (
 	ttl   = 3 * time.Second
-	trust = ttl - ttl/10 // the margin for a store with a wall clock
+	trust = ttl - ttl/10 // how long a lease is trusted; the margin is the one for a store with a wall clock
 )
 
 // Promise 2: a store that hangs does not delay the report of a loss, because a local timer ends the trust.
@@ -30,7 +30,7 @@ func TestHangingStoreDelaysNoLoss(t *testing.T) {
 	})
 }
 
-// A LostError contains the error of the last renewal, but errors.Is does not match that error.
+// A LostError contains the error of the last renewal in its text and in Err, but errors.Is does not match that error.
 func TestALossSaysHowTheLastRenewalFailed(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -93,7 +93,7 @@ func TestLostRenewalRepliesAreTriedAgain(t *testing.T) {
 	})
 }
 
-// Promise 6: an outage of less than a TTL loses no lease.
+// Promise 6: during an outage of half a TTL no lease is lost.
 func TestShortOutageLosesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -107,7 +107,7 @@ func TestShortOutageLosesNothing(t *testing.T) {
 	})
 }
 
-// If the store reports that the lease is gone, the lease is lost at once.
+// If the store replies to a renewal that it no longer has the lease, the lease is lost at once.
 func TestTakenLeaseIsLostWithTheNextRenewal(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lost := make(chan rowlock.LostEvent, 1)
@@ -123,7 +123,7 @@ func TestTakenLeaseIsLostWithTheNextRenewal(t *testing.T) {
 	})
 }
 
-// If only the release notices a loss, the release reports that loss once.
+// If a release is the first call that notices a loss, one Lost event is emitted.
 func TestReleaseReportsALossThatItNotices(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var lost []rowlock.LostEvent
@@ -136,7 +136,7 @@ func TestReleaseReportsALossThatItNotices(t *testing.T) {
 
 		late := acquire(t, l, "b", rowlock.TTL(ttl))
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}})
-		time.Sleep(trust) // now the release and the scheduler notice the loss at the same instant
+		time.Sleep(trust) // now the deadline has come, so the release and the scheduler notice the loss at the same instant
 		require.ErrorIs(t, late.Release(background), rowlock.ErrLost)
 		synctest.Wait()
 		require.Len(t, lost, 2)
@@ -158,7 +158,7 @@ func TestRenewReportsItsCause(t *testing.T) {
 	})
 }
 
-// untold is a store that never knows the outcome of a renewal.
+// untold is a store that replies to every renewal with the outcome Unknown.
 type untold struct{ *memlock.Backend }
 
 func (u untold) Renew(_ context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
@@ -178,7 +178,7 @@ func TestMaxHoldEndsTheLease(t *testing.T) {
 	})
 }
 
-// Promise 11: one goroutine renews ten thousand leases with ten requests.
+// Promise 11: ten thousand leases are renewed with about ten requests in each interval.
 func TestLeasesAreRenewedInBatches(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(30*time.Second))

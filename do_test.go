@@ -17,8 +17,8 @@ import (
 
 type requestID struct{}
 
-// The context of Do has the values and the cancellation of the caller's context, ends with the lease, and
-// carries the lease.
+// The context that Do passes to its function has the values of the caller's context, and carries the lease.
+// It ends when the caller's context or the lease ends.
 func TestContextOfDo(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -56,8 +56,8 @@ func TestContextOfDo(t *testing.T) {
 	})
 }
 
-// When Do returns, the context of Do ends. So goroutines that fn has started stop, and the caller's context keeps no reference to
-// the context of Do.
+// When Do returns, the context that Do passed to its function ends. So goroutines that the function has started stop,
+// and the caller's context keeps no reference to that context.
 func TestContextOfDoEndsWithDo(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var scope context.Context
@@ -98,7 +98,7 @@ func TestResultOfDo(t *testing.T) {
 	})
 }
 
-// A panic of fn releases the lock and continues in the caller.
+// If the function of Do panics, the lock is released, and the panic continues in the caller.
 func TestPanicInDoReleases(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -141,7 +141,8 @@ func TestHandoverDelay(t *testing.T) {
 	})
 }
 
-// The same name in two namespaces means two locks. This is also true if the joined texts of namespace and name are equal.
+// The same name in two namespaces means two locks. This is also true if namespace and name, joined to one text,
+// are equal for both locks.
 func TestNamespacesKeepNamesApart(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.Namespace("a"), rowlock.Wait(0))

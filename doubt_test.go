@@ -49,7 +49,7 @@ func TestAnAcquireThatGaveUpIsReleased(t *testing.T) {
 				require.ErrorIs(t, err, rowlock.ErrUnavailable)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				faults(store, nil)
-				time.Sleep(12 * time.Second) // longer than the limit of a request, much less than the TTL
+				time.Sleep(12 * time.Second) // longer than the time limit of a request, and much less than the TTL
 				synctest.Wait()
 				assert.Equal(t, "a", resolved.Name)
 				assert.Equal(t, !fault.LoseRequest, resolved.Freed)
@@ -88,7 +88,7 @@ func TestALateDuplicateIsReleased(t *testing.T) {
 			}
 			return memlock.Fault{}
 		})
-		lease, _ := acquireWithin(t, 6*time.Second, l, "a") // the second request of this call acquires the lease
+		lease, _ := acquireWithin(t, 6*time.Second, l, "a") // the first request arrives late, so the second request of this call acquires the lease
 		require.NoError(t, lease.Release(background))
 		time.Sleep(6 * time.Second)
 		_, err := locker(t, store).TryAcquire(background, "a")
@@ -96,7 +96,8 @@ func TestALateDuplicateIsReleased(t *testing.T) {
 	})
 }
 
-// Promise 7: Release ignores a cancelled ctx, can be repeated, and reports an earlier loss.
+// Promise 7: Release works with a cancelled ctx, returns the same result when it is repeated, and reports an earlier
+// loss.
 func TestReleaseAlwaysWorks(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -150,8 +151,8 @@ func TestAReleaseIsRepeated(t *testing.T) {
 	})
 }
 
-// Promise 7: the repeated release also does not count as a loss if another process has acquired the name meanwhile. Then the
-// outcome is unknown.
+// Promise 7: after a release without a reply, another process may acquire the name. Then the repeated release reports
+// an unknown outcome, and no loss.
 func TestAReleaseDoesNotReportItsOwnEffectAsALoss(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")

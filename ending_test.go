@@ -78,7 +78,7 @@ func TestARenewalDetectsAReleaseWithOfUnknownOutcome(t *testing.T) {
 			return errEnd
 		})
 		require.ErrorIs(t, err, errEnd)
-		if err != errEnd { // either only errEnd, or errEnd and the loss, if the loss was already noticed
+		if err != errEnd { // if the loss was already noticed, the error matches errEnd and the loss; otherwise it is errEnd
 			require.Equal(t, oneline.Join(errEnd, lease.Err()), err)
 		}
 		synctest.Wait()
@@ -92,7 +92,7 @@ func TestReleaseWithRacesWithNoRenewal(t *testing.T) {
 	for name, renew := range map[string]func(*rowlock.Lease){
 		"background": func(*rowlock.Lease) { time.Sleep(ttl/3 + time.Millisecond) },
 		"by hand": func(lease *rowlock.Lease) {
-			go lease.Renew(background) // only the effect on the store matters
+			go lease.Renew(background) // the result does not matter, only the request to the store
 			synctest.Wait()
 		},
 	} {
@@ -116,7 +116,7 @@ func TestReleaseWithRacesWithNoRenewal(t *testing.T) {
 	}
 }
 
-// ReleaseWith stops waiting for a renewal when ctx ends, or when the renewal reaches its own time limit.
+// ReleaseWith waits for a renewal in progress until ctx ends, or until the renewal reaches its own time limit.
 func TestReleaseWithWaitsWithinABound(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")
@@ -133,8 +133,8 @@ func TestReleaseWithWaitsWithinABound(t *testing.T) {
 	})
 }
 
-// The lease's deadline still holds during ReleaseWith. If the lease is lost meanwhile, the context of the function ends, and
-// ReleaseWith reports the loss whatever the function returns.
+// The lease can be lost while the function of ReleaseWith runs. Then the context of the function ends,
+// and ReleaseWith reports the loss whatever the function returns.
 func TestLostDuringReleaseWith(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -174,7 +174,7 @@ func TestReleaseDuringReleaseWith(t *testing.T) {
 		} {
 			t.Run(tt.name+"/"+how, func(t *testing.T) {
 				bubble(t, func(t *testing.T, store *memlock.Backend) {
-					l := locker(t, store, rowlock.TTL(12*time.Second)) // otherwise both limits end at the same instant
+					l := locker(t, store, rowlock.TTL(12*time.Second)) // with this TTL the time limits of Release and Close differ
 					lease := acquire(t, l, "a")
 					done := make(chan error, 1)
 					go func() {
@@ -202,7 +202,7 @@ func TestReleaseDuringReleaseWith(t *testing.T) {
 	}
 }
 
-// A lease ends only once. So a second ReleaseWith fails at once, during the first ReleaseWith and also after the release.
+// A second ReleaseWith of a lease fails at once, while the first ReleaseWith runs and also after the release.
 func TestReleaseWithHappensOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")

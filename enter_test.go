@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// entered is a store whose first request joins its queue. Each value that the test sends on the channel
-// answers is the reply to a waiter. A nil reply is a grant.
+// entered is a store with a queue of waiters, which a waiter joins with its first request. The test sends the replies
+// to the waiters on the channel answers. A nil reply is a grant.
 type entered struct {
 	*memlock.Backend
 
@@ -51,8 +51,9 @@ func (s *entered) Await(ctx context.Context, r driver.Request, wait func(*driver
 	}
 }
 
-// For a held name, a caller that is ready to wait sends one request. The store refuses the request and adds it to the queue, and
-// the caller's trace reports the wait. For a free name one request is enough, and the trace reports no wait.
+// A caller that is ready to wait for a held name sends one request. The store refuses this request and adds the
+// caller to the queue, and the caller's trace reports the wait. For a free name the request is granted,
+// and the trace reports no wait.
 func TestTheQueueIsEnteredAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -85,8 +86,7 @@ func TestTheQueueIsEnteredAtOnce(t *testing.T) {
 	})
 }
 
-// If a wait ends without a grant, the error names the holder. This is true for the first waiter in the queue and for those behind
-// it.
+// If a wait ends without a grant, the error names the holder. This is true for every waiter in the queue.
 func TestTheEndOfAWaitNamesTheHolder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -114,7 +114,7 @@ func TestTheEndOfAWaitNamesTheHolder(t *testing.T) {
 	})
 }
 
-// lateToTell is a store that does not know at once who holds a name.
+// lateToTell is a store that reports the holder of a name only after the wait has begun.
 type lateToTell struct{ *entered }
 
 func (s lateToTell) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
@@ -133,8 +133,8 @@ func (s lateToTell) Await(ctx context.Context, r driver.Request, wait func(*driv
 	})
 }
 
-// The store may report the holder only after the wait has begun, or only when the wait ends. The time limit counts from the
-// beginning of the wait. The trace reports the wait, and the error names the holder.
+// The store may report the holder after the wait has begun, or when the wait ends. In both cases the time limit
+// counts from the beginning of the wait, the trace reports the wait, and the error names the holder.
 func TestTheHolderIsReportedLater(t *testing.T) {
 	for _, note := range []string{"soon", "at last"} {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -159,8 +159,9 @@ func TestTheHolderIsReportedLater(t *testing.T) {
 	}
 }
 
-// The request that joins the queue has the same time limit as any other request. If the wait ends while this request is in
-// progress, the request may finish. If the store does not reply, the time limit ends the request.
+// The request that joins the queue has the same time limit as any other request. If the time of the option Wait is
+// over while this request is in progress, the request may finish. If the store does not reply, the time limit ends
+// the request.
 func TestEnteringTheQueueIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -175,7 +176,7 @@ func TestEnteringTheQueueIsBounded(t *testing.T) {
 	})
 }
 
-// After a refusal that did not join the queue, the waiter polls.
+// If the store refuses a request without adding the waiter to its queue, the waiter polls.
 func TestARefusalWithoutAPlaceInTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store), "a")
@@ -188,15 +189,15 @@ func TestARefusalWithoutAPlaceInTheQueue(t *testing.T) {
 	})
 }
 
-// refusing is a store whose queue accepts no requests.
+// refusing is a store whose queue accepts no waiters.
 type refusing struct{ *memlock.Backend }
 
 func (s refusing) Await(ctx context.Context, r driver.Request, _ func(*driver.Held) context.Context) (driver.Grant, error) {
 	return s.Acquire(ctx, r)
 }
 
-// If a waiter loses its place in the queue after a long wait, the waiter continues to wait. The long wait does not count as an
-// outage of the store.
+// If the store removes a waiter from its queue after a long wait, the waiter joins the queue again.
+// The long wait does not count as an outage of the store.
 func TestAPlaceLostAfterALongWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)
@@ -204,8 +205,8 @@ func TestAPlaceLostAfterALongWait(t *testing.T) {
 	})
 }
 
-// losesItsPlace waits for a name of store. After each of three long waits, the waiter loses its place in the queue with the error
-// err. The waiter still acquires the name as soon as the name is free.
+// losesItsPlace lets a waiter wait for a name. After each of three long waits, the store ends the wait with the error
+// err. losesItsPlace checks that the waiter joins the queue again each time, and acquires the name when it is free.
 func losesItsPlace(t *testing.T, store, by driver.Backend, inQueue <-chan driver.Request, answers chan<- error, err error) {
 	t.Helper()
 	before := acquire(t, locker(t, store), "a")

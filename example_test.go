@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A batch job of which only one instance may run at a time.
+// Only one instance of this batch job may run at a time.
 func Example() {
 	locker, err := rowlock.New(memlock.New()) // sqllock.Postgres(db), sqllock.MySQL(db), …
 	if err != nil {
@@ -67,7 +67,7 @@ func ExampleLocker_DoAny() {
 	// <nil>
 }
 
-// The option Wait limits the wait. The ctx of the call does so, too.
+// The option Wait limits how long the call waits, and so does the ctx of the call.
 func ExampleWait() {
 	store := memlock.New()
 	locker, _ := rowlock.New(store, rowlock.Wait(20*time.Millisecond))
@@ -97,14 +97,14 @@ func ExampleFromContext() {
 	// Output: true invoices true
 }
 
-// The context of a lost lease ends, and its cause is the reason.
+// When a lease is lost, its context ends. The cause of the context says why.
 func ExampleLease_Context() {
 	store := memlock.New()
 	locker, _ := rowlock.New(store, rowlock.TTL(60*time.Millisecond))
 	defer locker.Close()
 
 	lease, _ := locker.Acquire(context.Background(), "invoices")
-	store.Lose("invoices") // an operator, a failover, a long suspension
+	store.Lose("invoices") // stands for a forced release, a failover, or a long suspension
 	<-lease.Context().Done()
 	fmt.Println(errors.Is(context.Cause(lease.Context()), rowlock.ErrLost))
 	fmt.Println(errors.Is(lease.Release(context.Background()), rowlock.ErrLost))
@@ -113,8 +113,7 @@ func ExampleLease_Context() {
 	// true
 }
 
-// One of many processes leads: it works while it holds the name, and another process takes over when it
-// cannot.
+// One of many processes leads and works while it holds the name. When the leader fails, another process takes over.
 func ExampleLead() {
 	locker, _ := rowlock.New(memlock.New())
 	defer locker.Close()

@@ -102,8 +102,8 @@ func TestCloseEndsASeal(t *testing.T) {
 	}
 }
 
-// If a lease could not be sealed, the lease's minimum hold does not apply. The name is free at once, even if the store replies
-// late to the release.
+// If a lease could not be sealed, its minimum hold does not apply. The name is free as soon as the store has released
+// it, even if the first request to release is lost.
 func TestAFailedSealKeepsNoMinimumHold(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		no := errors.New("no")

@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// crowd starts n waiters of l. Each acquires the name times times and holds it for hold. crowd calls served
-// with each lease.
+// crowd starts n goroutines. Each of them acquires the name through l repeatedly, as often as times says,
+// and holds it for the duration hold. crowd calls served with each lease.
 func crowd(t *testing.T, l *rowlock.Locker, n, times int, hold time.Duration, served func(i int, lease *rowlock.Lease)) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for i := range n {
@@ -39,8 +39,8 @@ func crowd(t *testing.T, l *rowlock.Locker, n, times int, hold time.Duration, se
 	return &wg
 }
 
-// Waiters of one process receive the name in order of arrival. Each hand-over takes one request and gives the waiter a larger
-// token. The name is not free in between. A few requests go through the store.
+// A release hands the name over to the waiters of its process in order of arrival. Each hand-over takes one request
+// and gives the waiter a larger token. Only at the end of a series are a separate release and acquire sent.
 func TestReleaseHandsOverToTheNextWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var handed, acquired atomic.Int32
@@ -74,8 +74,8 @@ func TestReleaseHandsOverToTheNextWaiter(t *testing.T) {
 	})
 }
 
-// After sixteen hand-overs in a row, or 100 ms, the name goes through the store, and a waiter of another
-// process acquires it.
+// After sixteen hand-overs in a row, or after 100 ms, the release frees the name in the store. A waiter of another
+// process can then acquire it.
 func TestOtherProcessesAcquireBetweenSeriesOfHandOvers(t *testing.T) {
 	for name, hold := range map[string]time.Duration{"by number": time.Millisecond, "by time": 30 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -117,8 +117,8 @@ func (d distant) Notify(ctx context.Context, key driver.Key, wake func()) (func(
 	return d.Backend.Notify(ctx, key, func() { time.AfterFunc(2*time.Millisecond, wake) })
 }
 
-// After a series of hand-overs in one process, the store notifies the waiters of other processes. The waiters of the first
-// process then have no advantage over them.
+// After a series of hand-overs, the store notifies the waiters of other processes. They can acquire the name before
+// the waiters of the process that made the hand-overs.
 func TestASeriesOfHandOversEndsForAllProcessesAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, distant{store}), locker(t, distant{store})
@@ -148,7 +148,8 @@ func TestASeriesOfHandOversEndsWithoutANotification(t *testing.T) {
 	})
 }
 
-// A waiter that becomes the first before headStart is over sends its own request, and is not woken again.
+// After a series of hand-overs, a waiter may become the first of its queue before headStart is over.
+// It then sends its own request, and the release does not wake it again.
 func TestNoRequestIsRefusedAfterASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var through atomic.Int32
@@ -159,7 +160,7 @@ func TestNoRequestIsRefusedAfterASeriesOfHandOvers(t *testing.T) {
 		}}))
 		refused := func() int { return store.Calls(memlock.OpAcquire) - int(through.Load()) }
 		first := acquire(t, l, "a")
-		wg := crowd(t, l, 60, 1, 7*time.Millisecond, func(int, *rowlock.Lease) {}) // longer than a notification may take, and shorter than the interval of a poll
+		wg := crowd(t, l, 60, 1, 7*time.Millisecond, func(int, *rowlock.Lease) {}) // the hold is longer than headStart, and shorter than the poll interval
 		before := refused()
 		require.NoError(t, first.Release(background))
 		wg.Wait()
@@ -168,8 +169,8 @@ func TestNoRequestIsRefusedAfterASeriesOfHandOvers(t *testing.T) {
 	})
 }
 
-// Two callers that alternate also make a series of hand-overs, although nobody waits when one of them
-// acquires the name.
+// If two callers alternate, their hand-overs also count as a series. So the name is freed in the store at least once
+// in 17 holds.
 func TestTwoAlternatingCallersMakeASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -180,7 +181,8 @@ func TestTwoAlternatingCallersMakeASeriesOfHandOvers(t *testing.T) {
 	})
 }
 
-// A release goes through the store if a minimum hold applies, if the lease was held for long, or if ReleaseWith was tried for it.
+// A release does not hand the name over if a minimum hold runs, if the lease was held for 100 ms,
+// or if a ReleaseWith of the lease was tried. It frees the name in the store.
 func TestSomeLeasesAreNotHandedOver(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts   []rowlock.Option
@@ -215,8 +217,8 @@ func TestSomeLeasesAreNotHandedOver(t *testing.T) {
 	}
 }
 
-// If the reply to a hand-over is lost, the hand-over is repeated. Then the holder has released the lease, the waiter has the
-// name, and no further request is sent.
+// If the reply to a hand-over is lost, the hand-over is repeated. After the second reply the waiter has the name,
+// and no further request is sent.
 func TestAHandOverIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -241,7 +243,7 @@ type outcome struct {
 	err   error
 }
 
-// waitFor starts an Acquire that waits.
+// waitFor starts an Acquire in the background, and returns when that Acquire waits.
 func waitFor(t *testing.T, l *rowlock.Locker, ctx context.Context) chan outcome {
 	t.Helper()
 	got := make(chan outcome, 1)
@@ -253,8 +255,8 @@ func waitFor(t *testing.T, l *rowlock.Locker, ctx context.Context) chan outcome 
 	return got
 }
 
-// If a hand-over gets no reply, the release continues as usual. If the store no longer has the lease at that point, the lease
-// does not count as lost.
+// If a hand-over fails or gets no reply, the holder sends a release. If the store no longer has the lease then,
+// the lease does not count as lost. The waiter acquires the name within seconds.
 func TestHandOverOfUnknownOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault   memlock.Fault
@@ -297,7 +299,7 @@ func TestALostLeaseIsNotHandedOver(t *testing.T) {
 		l := locker(t, store)
 		lease := acquire(t, l, "a")
 		next := waitFor(t, l, background)
-		store.Advance(time.Minute) // the lease expires, and the waiter gets no notification
+		store.Advance(time.Minute) // the lease expires in the store, and the waiter gets no notification
 		thief, err := store.Acquire(background, driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute})
 		require.NoError(t, err)
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrLost)
@@ -314,7 +316,7 @@ func TestNoHandOverToAWaiterWithAMissingReply(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store, rowlock.TTL(6*time.Second)), locker(t, store)
 		before := acquire(t, other, "a")
-		late := time.Second + 5*time.Millisecond // the waiter's caller gives up after 1 s, and the waiter retries after at least 10 ms
+		late := time.Second + 5*time.Millisecond // the waiter's request times out after 1 s, and the waiter retries after at least 10 ms
 		var once sync.Once
 		store.Intercept(func(memlock.Call) (f memlock.Fault) {
 			once.Do(func() { f = memlock.Fault{Request: late, Late: true} })
@@ -335,8 +337,8 @@ func TestNoHandOverToAWaiterWithAMissingReply(t *testing.T) {
 	})
 }
 
-// A hand-over may coincide with the end of the waiter's wait, or with Close. Then nothing is left behind, and
-// the next waiter acquires the name.
+// A hand-over may happen at the same time as the end of the waiter's wait, or as Close. In both cases no lease is
+// left behind. The next waiter acquires the name, unless Close ends its wait.
 func TestHandOverAtTheEndOfAWait(t *testing.T) {
 	for _, slow := range []time.Duration{0, time.Millisecond} {
 		for name, end := range map[string]func(l *rowlock.Locker, cancel func()){
@@ -360,7 +362,8 @@ func TestHandOverAtTheEndOfAWait(t *testing.T) {
 	}
 }
 
-// handOverAtTheEnd reports whether the first of two waiters acquired the name although the waiter's wait ended.
+// handOverAtTheEnd calls Release and end at the same time, while two waiters wait. It reports whether the first
+// waiter acquired the name.
 func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Duration, end func(*rowlock.Locker, func())) (served bool) {
 	store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Request: slow, Reply: slow} })
 	l, other := locker(t, store), locker(t, store)
@@ -374,7 +377,7 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	var wg sync.WaitGroup
 	both := []func(){
 		func() { assert.NoError(t, lease.Release(background)) },
-		// after a delay, because a goroutine that waits for a mutex stops the virtual time of the bubble
+		// first sleeps, because virtual time does not advance while a goroutine waits for a mutex
 		func() { time.Sleep(time.Duration(1+n%8) * slow / 2); end(l, cancel) },
 	}
 	for i := range both {
@@ -399,7 +402,7 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	return served
 }
 
-// Close releases its leases. It hands none of these leases over to a waiter whose wait Close ends.
+// Close releases its leases in the store. It hands no lease over to a waiter.
 func TestCloseHandsNothingOver(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -413,8 +416,8 @@ func TestCloseHandsNothingOver(t *testing.T) {
 	}
 }
 
-// A waiter whose earlier request may still be granted gets no hand-over. The reply would not show whether the
-// holder had lost the name.
+// A waiter whose earlier request may still be granted gets no hand-over. A reply to a hand-over would not show which
+// request was granted, and so not whether the holder had lost the name.
 func TestAWaiterWithAMissingReplyGetsNoHandOver(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -430,14 +433,14 @@ func TestAWaiterWithAMissingReplyGetsNoHandOver(t *testing.T) {
 	})
 }
 
-// brittle is a store whose client panics in a hand-over.
+// brittle is a backend that panics in HandOver.
 type brittle struct{ *memlock.Backend }
 
 func (brittle) HandOver(context.Context, driver.Grant, driver.Request) (driver.Grant, error) {
 	panic("brittle")
 }
 
-// After a hand-over that panicked, the waiter still sends its own request.
+// If the backend panics in a hand-over, the waiter sends its own request and acquires the name.
 func TestAHandOverThatPanicsBlocksNoWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, brittle{store}, rowlock.TTL(ttl))
@@ -453,7 +456,7 @@ func TestAHandOverThatPanicsBlocksNoWaiter(t *testing.T) {
 	})
 }
 
-// A hand-over without a reply does not extend the time limit of the release.
+// A release takes five seconds at most, even if it first tries a hand-over that gets no reply.
 func TestAHandOverDoesNotProlongARelease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -469,14 +472,14 @@ func TestAHandOverDoesNotProlongARelease(t *testing.T) {
 		case got := <-next:
 			require.NoError(t, got.err)
 			require.NoError(t, got.lease.Release(background))
-		case <-time.After(10 * time.Second): // longer than the release may wait for the hand-over
+		case <-time.After(10 * time.Second): // longer than the time limit of the release
 			require.FailNow(t, "the name was not acquired")
 		}
 	})
 }
 
-// secretive is a store that hands a name over, but reports the grant only when the waiter asks. The first hand-over gets no
-// reply, and the second hand-over fails. The trust in the grant is then counted from the hand-over.
+// secretive is a store that hands a name over, but does not reply. The repeated hand-over fails.
+// The store reports the grant only in reply to the waiter's next request, as a grant of an earlier request.
 type secretive struct {
 	*memlock.Backend
 
@@ -529,8 +532,8 @@ func TestTrustInAHandOverOfUnknownOutcome(t *testing.T) {
 	})
 }
 
-// Promise 5: after a hand-over that panics, no lease without a holder remains, however long its TTL is. No Released event reports
-// a success.
+// Promise 5: if the backend panics in a hand-over, the store keeps no lease without a holder, even with a TTL of an
+// hour. The release reports an unknown outcome.
 func TestAHandOverThatPanicsLeavesNoLease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, brittle{store}, rowlock.TTL(time.Hour))

@@ -111,7 +111,7 @@ func TestTestingToolsStayInTests(t *testing.T) {
 
 func packages(t *testing.T) []string { return goList(t, "./...") }
 
-// deps returns every package that pkgs import, directly or indirectly, and pkgs themselves, without tests.
+// deps returns pkgs, and every package that they import directly or indirectly. Imports of tests do not count.
 func deps(t *testing.T, pkgs ...string) []string {
 	return goList(t, append([]string{"-deps"}, pkgs...)...)
 }
@@ -131,7 +131,7 @@ func goList(t *testing.T, args ...string) []string {
 	return strings.Fields(string(out))
 }
 
-// startsWithAny reports whether path is one of the prefixes or below one.
+// startsWithAny reports whether path is one of the prefixes, or the path of a package below it.
 func startsWithAny(path string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// slowly is a store that takes a second for a release, and does not reply for the name "stuck".
+// slowly is a store that takes a second for a release, and an hour for a release of the name "stuck".
 type slowly struct {
 	*memlock.Backend
 
@@ -46,7 +46,7 @@ func (s *slowly) count(n int) {
 	s.most = max(s.most, s.now)
 }
 
-// Promise 9: a release in the background wakes the waiter of its process, even if the store does not notify.
+// Promise 9: a release in the background wakes the waiter of its process, even if the store sends no notification.
 func TestAReleaseInTheBackgroundWakesTheWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		freed := make(chan time.Time, 1)
@@ -68,8 +68,8 @@ func TestAReleaseInTheBackgroundWakesTheWaiter(t *testing.T) {
 	})
 }
 
-// Promise 5: the grants of many callers that gave up are released at the same time, by a limited number of
-// requests. A request that hangs blocks none of the others.
+// Promise 5: the grants of many callers that gave up are released at the same time, by a limited number of requests.
+// A request that hangs does not block the other requests.
 func TestManyGrantsAreReleasedAtTheSameTime(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const many = 30

@@ -36,7 +36,7 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 		for i, le := range leases {
 			le.mu.Lock()
 			end := le.ctx.end
-			le.ctx.end = func(cause error) { // the scheduler is about to end both leases
+			le.ctx.end = func(cause error) { // runs when the scheduler ends a lease; meanwhile the other lease gets a reply
 				leases[1-i].confirm(sent, arrived, ttl)
 				end(cause)
 			}
@@ -53,7 +53,7 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 	})
 }
 
-// latched returns a lease that was just marked as lost, before the loss is announced.
+// latched returns a lease that was just marked as lost. Its context has not ended yet, and no event was emitted.
 func latched(t *testing.T, opts ...Option) (l *Locker, lease *Lease) {
 	t.Helper()
 	l, err := newLocker(memlock.New(), clock.System, append(opts, TTL(3*time.Second)))

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A loss is reported once, also if Release is the first call to notice the loss. In this test the process was suspended beyond
-// the deadline, and no timer has fired.
+// A loss is reported once, even if Release is the first call that notices it. In this test the process was suspended
+// until after the deadline, and no timer has fired.
 func TestReleaseReportsALossByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var paused atomic.Int64
@@ -34,8 +34,9 @@ func TestReleaseReportsALossByTheClock(t *testing.T) {
 	})
 }
 
-// Promise 2: a loss is final. In this test a process is suspended during a renewal until after the deadline. The reply to the
-// renewal arrives before any timer fires, and says that the store has extended the lease. The lease stays lost nevertheless.
+// Promise 2: a loss is final. In this test a process is suspended during a renewal until after the deadline.
+// The reply arrives before any timer fires, and says that the store has extended the lease. The lease is lost
+// nevertheless.
 func TestAReplyAfterAPauseRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 3 * time.Second

@@ -38,8 +38,8 @@ func TestLeadEndsWithItsRun(t *testing.T) {
 	})
 }
 
-// A leader's ctx ends when the leader's trust ends, whatever the store does. Lead then waits to lead again, gets a larger token,
-// and ignores what run returned for the lost term.
+// A leader's ctx ends when the leader's trust ends, even if the store does not reply. Lead then waits for the name
+// again and gets a larger token. It ignores what run returned for the lost term.
 func TestLeadStepsDownAndCampaignsAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -70,8 +70,8 @@ func TestLeadStepsDownAndCampaignsAgain(t *testing.T) {
 	})
 }
 
-// One of many candidates leads. When the leader is cut off, another candidate takes over, but only after the
-// first one's ctx has ended.
+// One of many candidates leads. When the leader is cut off, another candidate takes over, but only after the ctx of
+// the first leader has ended.
 func TestLeadersNeverOverlap(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		ctx, cancel := context.WithCancel(background)
@@ -91,7 +91,7 @@ func TestLeadersNeverOverlap(t *testing.T) {
 				})
 			}()
 		}
-		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}}) // only leaders send renewals
+		faults(store, map[memlock.Op]memlock.Fault{memlock.OpRenew: {LoseRequest: true}}) // cuts off the leader, because only a leader sends renewals
 		for range 10 {
 			<-terms
 		}

@@ -22,7 +22,7 @@ func bubble(t *testing.T, f func(t *testing.T, store *memlock.Backend)) {
 	synctest.Test(t, func(t *testing.T) { f(t, memlock.New()) })
 }
 
-// locker returns a Locker on store, closed when the test ends.
+// locker returns a Locker on store, which is closed when the test ends.
 func locker(t *testing.T, store driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
 	t.Helper()
 	l, err := rowlock.New(store, opts...)
@@ -31,8 +31,8 @@ func locker(t *testing.T, store driver.Backend, opts ...rowlock.Option) *rowlock
 	return l
 }
 
-// soon is the limit for operations that do not have to wait. It is less than a TTL. In virtual time, a wait for the end of a
-// lease takes no real time, so an unlimited wait would prove nothing.
+// soon is the limit for operations that do not have to wait. It is less than a TTL. In virtual time,
+// a wait for the end of a lease takes no real time. Without this limit, a test would not notice such a wait.
 const soon = 2 * time.Second
 
 // acquire returns a lease on a free name. The test fails if the call has to wait.
@@ -53,7 +53,7 @@ func acquireWithin(t *testing.T, limit time.Duration, l *rowlock.Locker, name st
 	return lease, time.Since(start)
 }
 
-// receive returns a value that arrives on the channel soon.
+// receive returns the next value of the channel. The test fails if no value arrives within soon.
 func receive[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	var got T
@@ -77,7 +77,7 @@ func until(t *testing.T, done <-chan struct{}) time.Duration {
 	return time.Since(start)
 }
 
-// faults applies one fault to each kind of request, until the next call of faults.
+// faults sets the fault of each kind of request, and removes all earlier faults.
 func faults(store *memlock.Backend, of map[memlock.Op]memlock.Fault) {
 	store.Intercept(func(c memlock.Call) memlock.Fault { return of[c.Op] })
 }

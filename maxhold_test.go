@@ -12,8 +12,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// MaxHold limits the lease in the store and the trust in the lease. The trust lasts until the maximum hold is over. The name is
-// free one margin later, even if the holder does nothing. In this test the margin is a tenth of the TTL.
+// MaxHold limits how long a lease is trusted, and how long the store keeps it. The lease is trusted until the maximum
+// hold is over. The name is free one margin later, even if the holder does nothing. In this test the margin is a
+// tenth of the TTL.
 func TestMaxHoldFreesTheName(t *testing.T) {
 	for name, c := range map[string]struct{ ttl, hold time.Duration }{
 		"shorter than the TTL":        {4 * time.Second, time.Second},
@@ -63,8 +64,8 @@ func TestMaxHoldDoesNotCountTheWait(t *testing.T) {
 	})
 }
 
-// Promise 2: the maximum hold may shorten the TTL of a lease. The lease is not trusted for longer than the
-// store holds it, whatever the clocks show.
+// Promise 2: the maximum hold may shorten the TTL of a lease. The lease is not trusted for longer than the store
+// keeps it.
 func TestAShortenedTermIsNotTrustedForLonger(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(4*time.Second), rowlock.MaxHold(time.Minute)), "a")

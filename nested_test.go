@@ -14,8 +14,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 10: an acquire whose ctx carries a lease of the same name fails at once. This is also true
-// inside a second lock, and with another Locker of the same backend. The call does not wait for the work that waits for it.
+// Promise 10: an acquire whose ctx carries a lease of the same name fails at once. This is also true inside the Do of
+// a second lock, and with another Locker of the same backend. If the call waited, it would wait for work that waits
+// for the call.
 func TestALockInsideItselfFailsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)

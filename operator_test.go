@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// An operator sees who holds a name, and can end the lease by its token. If there is no lease to end, the operator gets an error.
-// The holder detects that its lease has ended.
+// An operator sees who holds a name, and can end the lease by its token. If no lease has this token,
+// the operator gets an error. The holder detects that its lease has ended.
 func TestOperatorOfALocker(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		holder, ops := locker(t, store, rowlock.Holder("job-1")), locker(t, store)

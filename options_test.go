@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// If an option cannot work, New or the call returns an error that names the option.
+// If an option is invalid, New or the call returns an error that names the option.
 func TestBadOptionsAreNamed(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for want, opt := range map[string]rowlock.Option{
@@ -54,7 +54,7 @@ func TestRenewalIsDueBeforeTrustEnds(t *testing.T) {
 	require.ErrorContains(t, err, "margin of 5s")
 }
 
-// The limits of the options are themselves valid.
+// The smallest and largest permitted values of the options are accepted.
 func TestTheBoundsOfOptionsWork(t *testing.T) {
 	for _, opts := range [][]rowlock.Option{
 		{rowlock.TTL(50 * time.Millisecond)},
@@ -150,7 +150,7 @@ func (unfit) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Invalid: errors.New("table \"a b\"")}
 }
 
-// New checks whether the backend's own options can work.
+// New returns the error of a backend whose own options are invalid.
 func TestNewAsksTheBackendForItsOptions(t *testing.T) {
 	_, err := rowlock.New(unfit{memlock.New()})
 	require.ErrorContains(t, err, `table "a b"`)

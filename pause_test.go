@@ -89,7 +89,7 @@ func TestPauseWaitsForTheHolder(t *testing.T) {
 	})
 }
 
-// If the reply to a request to pause is lost, the request is repeated, and the pause is the same.
+// If the reply to a request to pause is lost, the request is repeated. The repeated request finds the same pause.
 func TestAPauseIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		store.LoseReply(memlock.OpPause)
@@ -168,7 +168,7 @@ func TestTwoResumeAtTheSameTime(t *testing.T) {
 	})
 }
 
-// overtaken is a store in which the test changes the state after each inspection.
+// overtaken is a store that calls the function by of the test after each inspection, which can change the state.
 type overtaken struct {
 	*memlock.Backend
 
@@ -201,7 +201,7 @@ func (u unseeing) Inspect(context.Context, driver.Key) (driver.Status, error) {
 	return driver.Status{}, u.err
 }
 
-// A failed request to resume had no effect, or has an unknown outcome.
+// If the request to resume fails, the error says whether the request had no effect or an unknown outcome.
 func TestResumeThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		_, err := locker(t, store).Pause(t.Context(), "a", "why")

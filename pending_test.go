@@ -88,8 +88,9 @@ func (b *granting) HandOver(context.Context, driver.Grant, driver.Request) (driv
 	return driver.Grant{}, driver.Permanent(driver.ErrNotHeld)
 }
 
-// Promise 2: if the store grants a recorded request without a new request, the time of the grant is unknown. The grant is trusted
-// from before the recorded request was sent. After a long wait a renewal confirms the grant.
+// Promise 2: if the store grants a recorded request by itself, the waiter does not know when. So the trust counts
+// from before the recorded request was sent. After a long wait the waiter renews the grant, and the trust counts from
+// the renewal.
 func TestTrustInAGrantThatTheStoreMadeAlone(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"soon": ttl / 4, "after a long wait": 2 * ttl} {
 		t.Run(name, func(t *testing.T) {
@@ -130,8 +131,8 @@ func TestTrustInAGrantThatTheStoreMadeAlone(t *testing.T) {
 	}
 }
 
-// overdue is a store that grants recorded requests by itself. Its reply about such a grant takes most of the time limit of a
-// request.
+// overdue is a store that grants recorded requests by itself. It reports such a grant so late that most of the
+// request's time limit is over.
 type overdue struct{ *granting }
 
 func (b overdue) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -202,7 +203,7 @@ func TestARecordedRequestIsWithdrawn(t *testing.T) {
 	})
 }
 
-// Promise 5: a recorded request is also withdrawn if another request got no reply. This happens when Acquire returns.
+// Promise 5: a recorded request is withdrawn before Acquire returns, even if a later request got no reply.
 func TestARecordedRequestIsWithdrawnAfterAMissingReply(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := &granting{Backend: store}

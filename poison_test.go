@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// spoiled is a store in which a renewal of several leases fails completely if one of these leases is poisoned. A statement fails
-// in the same way if the server cannot read a parameter.
+// spoiled is a store in which a renewal request fails for all its leases if one of them is poisoned.
+// A SQL statement fails in the same way if the server cannot read one of its parameters.
 type spoiled struct {
 	*memlock.Backend
 
@@ -39,8 +39,9 @@ func (s *spoiled) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return s.Backend.Renew(ctx, grants)
 }
 
-// Promise 11: one bad lease harms no other lease. Of a thousand leases, exactly those leases are lost that cannot be renewed,
-// wherever they are in the batch and however many they are. Few requests are needed to find the bad leases.
+// Promise 11: one bad lease harms no other lease. Of a thousand leases, only those are lost that cannot be renewed.
+// Their position in the batch and their number do not matter. After their loss, one request in each interval renews
+// all other leases.
 func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 	const leases = 1000
 	for name, poisoned := range map[string]func(i int) bool{
@@ -79,8 +80,8 @@ func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 	}
 }
 
-// Promise 11: the time limit of a request depends on the shortest TTL in the request. So a lease with a short TTL is not renewed
-// together with leases with long TTLs, whose renewals would fail.
+// Promise 11: the time limit of a request depends on the shortest TTL in the request. So a lease with a short TTL is
+// not renewed in one request with many leases with long TTLs. The renewals of those leases would time out.
 func TestAShortLeaseDoesNotShortenTheRequestsOfOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &slowRenewals{Backend: store}
@@ -110,8 +111,8 @@ func (s *slowRenewals) Renew(ctx context.Context, grants []driver.Grant) ([]driv
 	}
 }
 
-// Promise 10: if the store rejects every renewal, the leases are not renewed one by one. For a thousand leases, an outage of a
-// whole TTL costs a few requests, whether the store returns errors at once or does not reply.
+// Promise 10: if every renewal fails, the leases are not renewed one by one. For a thousand leases,
+// an outage of a whole TTL costs a few requests, whether the store returns errors at once or does not reply.
 func TestAnOutageCostsFewRenewals(t *testing.T) {
 	for name, fault := range map[string]memlock.Fault{
 		"refused": {Fail: errSpoiled},

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// silent is a store that notifies nobody. It records when each waiter has sent a request, and may report how many waiters are
-// ahead.
+// silent is a store that sends no notifications. It records the times of the refused requests, and reports the number
+// of waiters ahead that the test sets.
 type silent struct {
 	driver.Backend
 
@@ -41,7 +41,7 @@ func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	return g, err
 }
 
-// questions returns the number of requests since t.
+// questions returns the number of refused requests since t.
 func (s *silent) questions(t time.Time) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,11 +53,12 @@ func (s *silent) questions(t time.Time) (n int) {
 	return n
 }
 
-// Promise 9: without notifications, a waiter polls often while the hold is young. After an hour of holding it polls
-// about once a second. The more waiters are ahead, the less often it polls.
+// Promise 9: without notifications, a waiter polls often if the name has been held for a short time.
+// If the name has been held for an hour, the waiter polls about once a second. The more waiters are ahead,
+// the less often it polls.
 func TestThePollFollowsTheHold(t *testing.T) {
 	for name, c := range map[string]struct {
-		held        time.Duration // how long the name was held before the waiter comes
+		held        time.Duration // how long the name is held before the waiter calls Acquire
 		ahead       int
 		within      time.Duration // the period in which the requests are counted
 		least, most int           // limits of the number of requests
@@ -89,8 +90,8 @@ func TestThePollFollowsTheHold(t *testing.T) {
 	}
 }
 
-// Promise 9: suppose another process hands the name over among its own callers, and each holds it briefly. The longer that
-// lasts, the less often a waiter polls.
+// Promise 9: in a series of hand-overs of another process, each holder has held the name only briefly.
+// A waiter still polls less often, the longer the series lasts.
 func TestThePollSlowsDownDuringASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store), "a", rowlock.TTL(2*time.Hour))
@@ -142,8 +143,8 @@ func TestAWaiterBehindALocalHolderPollsRarely(t *testing.T) {
 	})
 }
 
-// Promise 9: without notifications, a waiter acquires the name after a delay. On average the delay is an eighth of the hold, and
-// at most a second.
+// Promise 9: without notifications, a waiter acquires the name some time after its release. On average this delay is
+// at most a fifth of the hold, and it is never longer than 1.5 seconds.
 func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
 	for _, hold := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Minute} {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -170,7 +171,7 @@ func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
 	}
 }
 
-// Promise 9: if the store notifies a waiter, the waiter does not poll more often because of the notifications.
+// Promise 9: a waiter of a store that notifies polls only a few times in 100 ms.
 func TestANotifiedWaiterStillPolls(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memlock.Backend) {
 		acquire(t, locker(t, mem), "a")
@@ -195,8 +196,8 @@ func (w waking) Capabilities() driver.Capabilities {
 	return c
 }
 
-// Promise 10: while the name is reserved for another waiter, a waiter waits, and then retries. Waiters further behind in the
-// queue retry later.
+// Promise 10: while the name is reserved for another waiter, a waiter retries only after the reservation has ended.
+// Waiters further behind in the queue retry later.
 func TestAReservationIsWaitedFor(t *testing.T) {
 	for ahead, c := range []struct{ least, most time.Duration }{
 		{45 * time.Millisecond, 60 * time.Millisecond},

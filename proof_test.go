@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// If the confirmation of a grant after a long wait gets no reply, the waiter requests the name again. The grant was a reply of
-// the store, so the long wait does not count as an outage.
+// If the confirmation of a grant after a long wait gets no reply, the waiter requests the name again.
+// The store replied with the grant, so the long wait does not count as an outage.
 func TestAProofThatFailsAfterALongWaitIsMadeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// An error says only once what failed on which name, even if the backend's error also contains this text.
+// An error names the operation and the lock only once, even if the backend's error contains the same text.
 func TestAnErrorSaysOnceWhatFailed(t *testing.T) {
 	store := memlock.New()
 	store.Intercept(func(memlock.Call) memlock.Fault {

@@ -21,7 +21,7 @@ type sessions struct {
 	*memlock.Backend
 
 	connection context.Context
-	queued     chan driver.Request // waiters in the store
+	queued     chan driver.Request // receives the request of each waiter in the store's queue
 	answers    chan error          // the replies to these waiters; a nil reply is a grant
 }
 
@@ -59,7 +59,7 @@ func (s *sessions) Await(ctx context.Context, r driver.Request, wait func(*drive
 	}
 }
 
-// When a connection ends, its lease ends at once and reports this cause.
+// When a connection ends, its lease is lost at once, with the reason LostSession.
 func TestALeaseEndsWithItsSession(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, end := newSessions(t, store)
@@ -75,7 +75,7 @@ func TestALeaseEndsWithItsSession(t *testing.T) {
 	})
 }
 
-// late is a session that has ended. No watcher of the session has been called yet.
+// late is a session whose end is reported by Err, but never by AfterFunc.
 type late struct {
 	context.Context
 
@@ -112,7 +112,7 @@ func TestAGetterLooksAtTheSession(t *testing.T) {
 	})
 }
 
-// If a session ended before the lease was created, the lease ends, too.
+// If a session ended before its lease was created, the lease is lost at once.
 func TestALeaseOfAnEndedSession(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, end := newSessions(t, store)
@@ -233,8 +233,8 @@ func TestTheEndOfAQueuedWaitIsARefusal(t *testing.T) {
 	})
 }
 
-// If a connection breaks after a long wait in the queue, the waiter loses its place in the queue but continues to wait. The
-// waiter checks that the store replies, and joins the queue again.
+// If the connection breaks after a long wait in the queue, the store removes the waiter from the queue.
+// The waiter checks that the store replies, and joins the queue again.
 func TestAConnectionThatBreaksAfterALongWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s, _ := newSessions(t, store)

@@ -76,7 +76,7 @@ func TestSlotsAdmitAtMostN(t *testing.T) {
 	})
 }
 
-// Promise 9: a waiter acquires the first name that becomes free, at once.
+// Promise 9: AcquireAny returns as soon as one of its names becomes free.
 func TestAnyWaitsForTheFirst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)

@@ -110,7 +110,7 @@ func TestNilTraceIsSilent(t *testing.T) {
 	})
 }
 
-// An invalid grant of a backend is rejected.
+// If a backend returns an invalid grant, the call fails, and the grant is released.
 func TestSenselessGrantIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, err := rowlock.New(tokenless{store})

@@ -21,7 +21,7 @@ func TestRenewStartsNoSecondRequestInTheBackground(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl), rowlock.RenewEvery(100*time.Millisecond)), "a")
 		store.Intercept(func(c memlock.Call) memlock.Fault {
-			return memlock.Fault{LoseRequest: c.Op == memlock.OpRenew && c.N != 1} // only the request of Renew gets an answer
+			return memlock.Fault{LoseRequest: c.Op == memlock.OpRenew && c.N != 1} // only the second renewal, which Renew sends, gets a reply
 		})
 		time.Sleep(150 * time.Millisecond)
 		require.NoError(t, lease.Renew(background))

@@ -71,7 +71,7 @@ func TestReleaseWakesTheWaiter(t *testing.T) {
 	}
 }
 
-// teller is a store that counts subscriptions and notifications.
+// teller is a store that counts subscriptions: all of them in asked, and the active ones in told.
 type teller struct {
 	*memlock.Backend
 	asked, told atomic.Int32
@@ -84,9 +84,8 @@ func (s *teller) Notify(ctx context.Context, key driver.Key, wake func()) (func(
 	return func() { stop(); s.told.Add(-1) }, err
 }
 
-// Promise 9: the waiters of one process for one name share a subscription, which ends with the last waiter. A hand-over among
-// these waiters usually takes one refused request and one granted request. A release wakes waiters through the store and in the
-// process.
+// Promise 9: the waiters of one process for one name share a subscription, which ends with the last waiter.
+// On average, each of these waiters sends fewer than 2.5 requests to acquire the name.
 func TestWaitersShareTheirWakeUps(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memlock.Backend) {
 		store := &teller{Backend: mem}
@@ -111,7 +110,7 @@ func TestWaitersShareTheirWakeUps(t *testing.T) {
 		assert.EqualValues(t, 1, store.asked.Load())
 		assert.Zero(t, store.told.Load())
 
-		held := acquire(t, other, "a") // the next waiter in this process also subscribes
+		held := acquire(t, other, "a") // a waiter that comes after the end of the subscription subscribes again
 		go func() { time.Sleep(time.Minute); assert.NoError(t, held.Release(background)) }()
 		next, waited := acquireWithin(t, time.Hour, l, "a")
 		require.NoError(t, next.Release(background))
@@ -126,7 +125,7 @@ type deaf struct{ *memlock.Backend }
 
 func (deaf) Notify(context.Context, driver.Key, func()) (func(), error) { return func() {}, nil }
 
-// mute is a store that cannot notify waiters, and declares this in its capabilities.
+// mute is a store whose Notify fails.
 type mute struct{ *memlock.Backend }
 
 func (mute) Notify(context.Context, driver.Key, func()) (func(), error) {
@@ -156,7 +155,7 @@ func TestLostWakeUpCostsAPoll(t *testing.T) {
 	}
 }
 
-// A waiter polls at the instant when a dead holder's lease ends.
+// A waiter sends a request at the instant when the lease of a dead holder ends.
 func TestDeadHoldersNameIsTakenWhenItsLeaseEnds(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		_, err := store.Acquire(t.Context(), driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: 10 * time.Second})
@@ -166,7 +165,7 @@ func TestDeadHoldersNameIsTakenWhenItsLeaseEnds(t *testing.T) {
 	})
 }
 
-// The ctx of a call limits only the wait. The error matches both causes.
+// The ctx of a call limits only the wait. If ctx ends the wait, the error matches both ErrHeld and the error of ctx.
 func TestContextBoundsTheWaitingOnly(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
