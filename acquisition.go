@@ -80,7 +80,12 @@ func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
 			_ = a.lease.abandon(a.ctx)
 		}
 	}()
-	le, err = a.sealed(by())
+	le, err = by()
+	if err != nil {
+		a.failed(err)
+	} else {
+		le, err = a.sealed(le)
+	}
 	returned = true
 	return le, err
 }
@@ -101,6 +106,12 @@ func (a *acquisition) try() (*Lease, error) {
 			return nil, a.giveUp()
 		}
 	}
+}
+
+// mayWaitAfter reports whether the call may wait after an attempt has failed with err.
+func (a *acquisition) mayWaitAfter(err error) bool {
+	noWait := a.cfg.waitSet && a.cfg.wait == 0
+	return !noWait && a.ctx.Err() == nil && (errors.Is(err, ErrHeld) || errors.Is(err, ErrUnavailable))
 }
 
 // wait joins the queue of the waiters of this process. At the front of the queue, it sends requests until it acquires
@@ -323,14 +334,14 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, 
 
 // sealed seals a new lease, unless the grant has already sealed it. The sealing stops when the caller's ctx or the
 // lease ends. If the sealing fails, sealed releases the lease.
-func (a *acquisition) sealed(le *Lease, err error) (*Lease, error) {
-	if err != nil || !a.cfg.fenced || le.grant.Sealed {
-		return le, err
+func (a *acquisition) sealed(le *Lease) (*Lease, error) {
+	if !a.cfg.fenced || le.grant.Sealed {
+		return le, nil
 	}
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })()
-	err = a.cfg.guard.Seal(ctx, le)
+	err := a.cfg.guard.Seal(ctx, le)
 	if err == nil {
 		err = le.Err()
 	}
@@ -360,11 +371,7 @@ func (a *acquisition) giveUp() error {
 			since: a.locker.clock(), certain: true, pending: true,
 		}))
 	}
-	err := a.failure()
-	if a.contest == nil {
-		a.failed(err)
-	}
-	return err
+	return a.failure()
 }
 
 // failed emits the event AcquireFailed with err.

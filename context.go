@@ -10,33 +10,68 @@ type leaseKey struct{}
 
 // FromContext returns the lease that ctx carries. The context of a lease carries it, as does the ctx that Do
 // gives to its function, and every context derived from these. If locks are nested, FromContext returns the
-// innermost lease. So functions need no parameter for the lease.
+// innermost lease. So functions need no parameter for the lease. For a context of [Leases], it returns the lease on the
+// first name.
 func FromContext(ctx context.Context) (*Lease, bool) {
-	le, ok := ctx.Value(leaseKey{}).(*Lease)
-	return le, ok
+	all := LeasesFromContext(ctx)
+	if len(all) == 0 {
+		return nil, false
+	}
+	return all[0], true
 }
 
-// trusted is a context that ends as soon as its lease does. After a suspension, the timer that ends the context
+// LeasesFromContext returns all leases that ctx carries together: those of a call of [Locker.AcquireAll], in the order of
+// its names, or a single lease. It returns nil if ctx carries none. The caller must not change the slice.
+func LeasesFromContext(ctx context.Context) []*Lease {
+	all, _ := ctx.Value(leaseKey{}).([]*Lease)
+	return all
+}
+
+// trusted is a context that ends as soon as one of its leases does. After a suspension, the timer that ends the context
 // may be late. Err does not depend on the timer, because it checks the clocks.
 type trusted struct {
 	context.Context
-	lease *Lease
-	end   context.CancelCauseFunc
+	leases []*Lease
+	end    context.CancelCauseFunc
 }
 
 func (c trusted) Err() error {
-	if err := c.lease.Err(); err != nil {
+	if err := c.ended(); err != nil {
 		c.end(err)
 	}
 	return c.Context.Err()
 }
 
+// ended returns why one of the leases has ended, or nil while all are held.
+func (c trusted) ended() error {
+	for _, le := range c.leases {
+		if err := le.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scope returns a context that ends with ctx or with c. The caller must call leave.
+func (c trusted) scope(ctx context.Context) (scope context.Context, leave func()) {
+	inner, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c, func() { cancel(context.Cause(c)) })
+	return trusted{inner, c.leases, cancel}, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
 func (c trusted) Value(key any) any {
 	if key == (leaseKey{}) {
-		return c.lease
+		return c.leases
 	}
-	if n, ok := key.(nesting); ok && n.in(c.lease) {
-		return c.lease
+	if n, ok := key.(nesting); ok {
+		for _, le := range c.leases {
+			if n.in(le) {
+				return le
+			}
+		}
 	}
 	return c.Context.Value(key)
 }

@@ -42,6 +42,9 @@ ctx of the lease.
 [Lead] is for work that one of many processes does for as long as it can, such as a scheduler. Lead waits for
 the name, runs a function while it holds the name, and waits again after it has lost the name.
 
+[Locker.AcquireAll] and [Locker.DoAll] acquire several names, all or none. [Locker.AcquireAny] and [Locker.DoAny]
+acquire one of several names, so that at most n callers work at a time.
+
 [Locker.Pause] makes a name unavailable for maintenance, and [Locker.Resume] makes it available again. A call
 that fails because of the pause returns an error that says who has paused the name, and why.
 

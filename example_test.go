@@ -67,6 +67,25 @@ func ExampleLocker_DoAny() {
 	// <nil>
 }
 
+// A transfer needs both accounts. Two transfers never deadlock, whatever the order of their names.
+func ExampleLocker_DoAll() {
+	locker, _ := rowlock.New(memlock.New())
+	defer locker.Close()
+
+	accounts := []string{"account/7", "account/3"}
+	err := locker.DoAll(context.Background(), accounts, func(ctx context.Context, leases *rowlock.Leases) error {
+		for _, lease := range leases.All() {
+			fmt.Println(lease.Name(), lease.Token() > 0)
+		}
+		return ctx.Err()
+	})
+	fmt.Println(err)
+	// Output:
+	// account/7 true
+	// account/3 true
+	// <nil>
+}
+
 // The option Wait limits how long the call waits, and so does the ctx of the call.
 func ExampleWait() {
 	store := memlock.New()

@@ -50,7 +50,7 @@ type Lease struct {
 func newLease(a *acquisition, g driver.Grant, sent, counted clock.Instant) *Lease {
 	le := &Lease{locker: a.locker, cfg: a.cfg, grant: g, granted: sent, sent: counted, term: g.TTL, doubt: a.doubt}
 	inner, end := context.WithCancelCause(context.WithoutCancel(a.ctx))
-	le.ctx = trusted{inner, le, end}
+	le.ctx = trusted{inner, []*Lease{le}, end}
 	return le
 }
 
@@ -133,7 +133,7 @@ func (le *Lease) Renew(ctx context.Context) error {
 
 // run calls fn with a context of the lease, and then releases the lease. Do uses it.
 func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
-	inner, leave := le.scope(ctx)
+	inner, leave := le.ctx.scope(ctx)
 	defer func() {
 		leave()
 		released := le.Release(ctx)
@@ -147,23 +147,13 @@ func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error
 // reenter calls fn for a nested Do with the option [Reenter]. It does not release the lease, because the outer Do
 // does so.
 func (le *Lease) reenter(ctx context.Context, fn func(context.Context, *Lease) error) error {
-	inner, leave := le.scope(ctx)
+	inner, leave := le.ctx.scope(ctx)
 	defer leave()
 	err := fn(inner, le)
 	if ended := le.Err(); errors.Is(ended, ErrLost) && !errors.Is(err, ErrLost) {
 		err = oneline.Join(err, ended)
 	}
 	return err
-}
-
-// scope returns a context that ends when ctx ends or when the lease is no longer trusted. The caller must call leave.
-func (le *Lease) scope(ctx context.Context) (scope context.Context, leave func()) {
-	inner, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })
-	return trusted{inner, le, cancel}, func() {
-		stop()
-		cancel(nil)
-	}
 }
 
 // left returns how long the lease is still trusted. The caller holds mu.

@@ -171,7 +171,7 @@ func (le *Lease) begin(e *ending) error {
 }
 
 func (le *Lease) endBy(ctx context.Context, e *ending, end func(context.Context) error) error {
-	inner, leave := le.scope(ctx)
+	inner, leave := le.ctx.scope(ctx)
 	defer func() {
 		leave()
 		close(e.over)

@@ -7,9 +7,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/crew"
 )
 
 // mostNames limits the names of one call, because a call that waits sends requests for each name.
@@ -48,6 +49,28 @@ func (l *Locker) AcquireAny(ctx context.Context, names []string, opts ...Option)
 	return winner.run(func() (*Lease, error) { return winner.lease, nil })
 }
 
+// checkNames reports why names cannot be the names of one call.
+func checkNames(which string, names []string) error {
+	if len(names) == 0 || len(names) > mostNames {
+		return fmt.Errorf("rowlock: acquire %s of %d names: must be 1 to %d", which, len(names), mostNames)
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("rowlock: acquire %s of %d names: %s is given twice", which, len(names), excerpt(name))
+		}
+	}
+	return nil
+}
+
+// abandon releases the leases of a call that returns none of them to its caller.
+func abandon(ctx context.Context, all []*acquisition) {
+	crew.Together(len(all), func(i int) {
+		if le := all[i].lease; le != nil {
+			_ = le.abandon(ctx)
+		}
+	}, func() {})
+}
+
 // DoAny acquires one of names as [Locker.AcquireAny] does, runs fn as [Locker.Do] does, and releases.
 func (l *Locker) DoAny(ctx context.Context, names []string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
 	lease, err := l.AcquireAny(ctx, names, opts...)
@@ -65,6 +88,7 @@ type contest struct {
 	names   []string
 	opts    []Option
 	started time.Time
+	all     []*acquisition // one for each name; nil before the first attempt
 	won     atomic.Bool
 }
 
@@ -76,62 +100,63 @@ func (c *contest) lost() bool { return c != nil && c.won.Load() }
 
 // run returns the acquisition that was granted.
 func (c *contest) run() (*acquisition, error) {
-	if len(c.names) == 0 || len(c.names) > mostNames {
-		return nil, fmt.Errorf("rowlock: acquire any of %d names: must be 1 to %d", len(c.names), mostNames)
-	}
-	all, err := c.enter(c.ctx)
-	if err != nil {
+	if err := checkNames("any", c.names); err != nil {
 		return nil, err
 	}
 	returned := false
 	defer func() {
 		if !returned { // a function of a Trace panicked
-			for _, a := range all {
-				if a.lease != nil {
-					_ = a.lease.abandon(c.ctx)
-				}
-			}
+			abandon(c.ctx, c.all)
 		}
 	}()
-	winner, err := c.try(all)
+	winner, err := c.winner()
 	returned = true
-	if winner == nil && c.mayWait(all[0], err) {
-		if all, winner, err = c.race(); all == nil {
-			return nil, err
-		}
-	}
-	if winner == nil {
-		err = c.failure(err)
-		all[0].failed(err)
+	if err != nil {
 		return nil, err
 	}
 	winner.ctx = c.ctx
 	return winner, nil
 }
 
-// enter returns an acquisition for each name, in the order of names, starting with a random one.
-func (c *contest) enter(ctx context.Context) ([]*acquisition, error) {
+// winner tries all names, and then waits for all of them.
+func (c *contest) winner() (*acquisition, error) {
+	err := c.enter(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	winner, err := c.try()
+	if winner == nil && c.all[0].mayWaitAfter(err) {
+		winner, err = c.race()
+	}
+	if winner == nil && len(c.all) > 0 {
+		err = c.failure(err)
+		c.all[0].failed(err)
+	}
+	return winner, err
+}
+
+// enter makes an acquisition for each name, in the order of names, starting with a random one. After an error there
+// are none.
+func (c *contest) enter(ctx context.Context) error {
+	c.all = nil
 	all, first := make([]*acquisition, 0, len(c.names)), rand.N(len(c.names))
 	for i := range c.names {
-		name := c.names[(first+i)%len(c.names)]
-		if slices.ContainsFunc(all, func(a *acquisition) bool { return a.key.Name == name }) {
-			return nil, fmt.Errorf("rowlock: acquire any of %d names: %s is given twice", len(c.names), excerpt(name))
-		}
-		a, err := c.locker.newAcquisition(ctx, name, c.opts)
+		a, err := c.locker.newAcquisition(ctx, c.names[(first+i)%len(c.names)], c.opts)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		a.contest, a.started = c, c.started
 		all = append(all, a)
 	}
-	return all, nil
+	c.all = all
+	return nil
 }
 
 // try makes one attempt for each name in turn. It stops when a name is granted, or when an attempt fails with an
 // error other than [ErrHeld].
-func (c *contest) try(all []*acquisition) (*acquisition, error) {
+func (c *contest) try() (*acquisition, error) {
 	var err error
-	for _, a := range all {
+	for _, a := range c.all {
 		if _, err = a.try(); err == nil {
 			return a, nil
 		}
@@ -143,39 +168,30 @@ func (c *contest) try(all []*acquisition) (*acquisition, error) {
 }
 
 // mayWait reports whether the call waits after one attempt for each name. err is the error of the last attempt.
-func (c *contest) mayWait(a *acquisition, err error) bool {
-	noWait := a.cfg.waitSet && a.cfg.wait == 0
-	return !noWait && c.ctx.Err() == nil && (errors.Is(err, ErrHeld) || errors.Is(err, ErrUnavailable))
-}
-
 // race waits for all names at the same time. It returns after the other acquisitions have withdrawn their requests. all
 // is nil if no acquisition could begin.
-func (c *contest) race() (all []*acquisition, winner *acquisition, err error) {
+func (c *contest) race() (*acquisition, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	all, err = c.enter(ctx)
-	if err != nil {
-		return nil, nil, err
+	if err := c.enter(ctx); err != nil {
+		return nil, err
 	}
-	errs := make([]error, len(all))
-	var group sync.WaitGroup
-	for i, a := range all {
-		group.Go(func() {
-			if _, errs[i] = a.wait(); errs[i] == nil {
-				cancel()
-			}
-		})
-	}
-	group.Wait()
-	for i, a := range all {
+	errs := make([]error, len(c.all))
+	crew.Together(len(c.all), func(i int) {
+		if _, errs[i] = c.all[i].wait(); errs[i] == nil {
+			cancel()
+		}
+	}, cancel)
+	var err error
+	for i, a := range c.all {
 		switch {
 		case errs[i] == nil:
-			return all, a, nil
+			return a, nil
 		case err == nil || errors.Is(err, ErrHeld) && !errors.Is(errs[i], ErrHeld):
 			err = errs[i]
 		}
 	}
-	return all, nil, err
+	return nil, err
 }
 
 // failure returns the error of the call. err is the error of one name.

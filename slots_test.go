@@ -289,3 +289,20 @@ func TestAnyLeavesNothingWhenATracePanics(t *testing.T) {
 		assert.Zero(t, held(t, store))
 	})
 }
+
+// Promise 5: if a function of a Trace panics when a name is granted after a wait, the caller of AcquireAny gets the panic, as
+// from Acquire, and no name stays held or requested.
+func TestAnyPassesThePanicOfATraceOn(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, other := locker(t, store), locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(rowlock.AcquiredEvent) { panic("trace") }}))
+		a, b := acquire(t, l, "gpu/0"), acquire(t, l, "gpu/1")
+		go func() {
+			time.Sleep(time.Minute)
+			assert.NoError(t, a.Release(background))
+		}()
+		assert.PanicsWithValue(t, "trace", func() { _, _ = other.AcquireAny(background, rowlock.Slots("gpu", 2)) })
+		require.NoError(t, b.Release(background))
+		time.Sleep(time.Hour)
+		assert.Zero(t, held(t, store))
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -31,6 +32,8 @@ var (
 // PREPARE TRANSACTION on Postgres keeps that lock.
 //
 // ctx must come from the lease: use the ctx that Do passes, or lease.Context(). Otherwise the error is [ErrNoLease].
+// If ctx comes from the leases of [rowlock.Locker.AcquireAll], Check compares each resource with the lease of that name,
+// and a resource that is none of the names with the first lease. Without resources, it checks all names.
 // ctx and the lease's trust limit the duration of this call, and not that of the transaction.
 //
 // After any error the caller must roll back. The other errors are:
@@ -96,13 +99,20 @@ func (g *Guard) openPgx(tx pgx.Tx) (querier, error) {
 	return pgxQuerier{conn: tx, witness: &witness{}}, nil
 }
 
-// check runs the check. The parameter begun says that the guard itself has just begun the transaction.
+// check runs the check of each claim. The parameter begun says that the guard itself has just begun the transaction.
 func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resources []string) error {
-	c, err := g.claimOf(ctx, resources)
-	if err != nil {
-		return err
+	claims, err := g.claimsOf(ctx, resources)
+	for i, c := range claims {
+		note := s
+		if i < len(claims)-1 {
+			note = nil // one row for the whole transaction
+		}
+		err = g.prove(ctx, "check", c, func(ctx context.Context) error { return g.checked(ctx, q, begun || i > 0, c, note) })
+		if err != nil {
+			return err
+		}
 	}
-	return g.prove(ctx, "check", c, func(ctx context.Context) error { return g.checked(ctx, q, begun, c, s) })
+	return err
 }
 
 // checked compares the marks. Unless begun is true, it also verifies that a transaction is open. It then lets the
@@ -121,18 +131,55 @@ func (g *Guard) checked(ctx context.Context, q querier, begun bool, c claim, s *
 	return err
 }
 
-// claimOf returns what the lease in ctx has to prove.
+// claimOf returns what the only lease in ctx has to prove.
 func (g *Guard) claimOf(ctx context.Context, resources []string) (claim, error) {
 	if g.err != nil {
 		return claim{}, g.err
 	}
-	lease, ok := rowlock.FromContext(ctx)
-	if !ok {
+	leases := rowlock.LeasesFromContext(ctx)
+	switch len(leases) {
+	case 0:
 		return claim{}, ErrNoLease
+	case 1:
+		c, err := newClaim(g.domain, leases[0], resources)
+		c.lazy = g.lazy
+		return c, err
+	default:
+		return claim{}, fmt.Errorf("fence: ctx carries %d leases, and this call is for one: use the Context of one of the Leases", len(leases))
 	}
-	c, err := newClaim(g.domain, lease, resources)
-	c.lazy = g.lazy
-	return c, err
+}
+
+// claimsOf returns what the leases in ctx have to prove, in the order of the resources: every transaction locks the
+// marks in the same order. A resource with the name of a lease belongs to that lease, and any other resource belongs to
+// the first lease.
+func (g *Guard) claimsOf(ctx context.Context, resources []string) ([]claim, error) {
+	leases := rowlock.LeasesFromContext(ctx)
+	if g.err != nil || len(leases) < 2 {
+		c, err := g.claimOf(ctx, resources)
+		if err != nil {
+			return nil, err
+		}
+		return []claim{c}, nil
+	}
+	if len(resources) == 0 {
+		for _, lease := range leases {
+			resources = append(resources, lease.Name())
+		}
+	}
+	var claims []claim
+	for _, resource := range slices.Compact(slices.Sorted(slices.Values(resources))) {
+		of := leases[0]
+		if i := slices.IndexFunc(leases, func(lease *rowlock.Lease) bool { return lease.Name() == resource }); i >= 0 {
+			of = leases[i]
+		}
+		c, err := newClaim(g.domain, of, []string{resource})
+		if err != nil {
+			return nil, err
+		}
+		c.lazy = g.lazy
+		claims = append(claims, c)
+	}
+	return claims, nil
 }
 
 // prove runs work, and ends it when c's lease is no longer trusted.

@@ -25,7 +25,7 @@ import (
 // SQLite file has one writer: a renewal waits until the transaction ends. In both cases, a transaction that lasts until
 // trust ends loses the lease, and on SQLite its ctx ends as well. Keep such a transaction shorter than half the TTL.
 func (g *Guard) CheckHeld(ctx context.Context, tx Transaction, resources ...string) error {
-	c, err := g.kept(ctx, resources)
+	claims, err := g.kept(ctx, resources)
 	if err != nil {
 		return err
 	}
@@ -33,12 +33,12 @@ func (g *Guard) CheckHeld(ctx context.Context, tx Transaction, resources ...stri
 	if err != nil {
 		return err
 	}
-	return g.checkHeld(ctx, q, c)
+	return g.checkHeld(ctx, q, claims)
 }
 
 // CheckHeldPgx is [Guard.CheckHeld] for a transaction of pgx. The guard must be one for Postgres.
 func (g *Guard) CheckHeldPgx(ctx context.Context, tx pgx.Tx, resources ...string) error {
-	c, err := g.kept(ctx, resources)
+	claims, err := g.kept(ctx, resources)
 	if err != nil {
 		return err
 	}
@@ -46,28 +46,44 @@ func (g *Guard) CheckHeldPgx(ctx context.Context, tx pgx.Tx, resources ...string
 	if err != nil {
 		return err
 	}
-	return g.checkHeld(ctx, q, c)
+	return g.checkHeld(ctx, q, claims)
 }
 
-// checkHeld compares the marks, and then reads the lease's row.
-func (g *Guard) checkHeld(ctx context.Context, q querier, c claim) error {
-	return g.prove(ctx, "check that it is held", c, func(ctx context.Context) error {
-		err := g.checked(ctx, q, false, c, nil)
-		if err == nil {
-			err = g.dialect.held(ctx, q, c)
+// checkHeld compares the marks of each lease, and then reads the row of the lease.
+func (g *Guard) checkHeld(ctx context.Context, q querier, claims []claim) error {
+	for i, c := range claims {
+		err := g.prove(ctx, "check that it is held", c, func(ctx context.Context) error {
+			err := g.checked(ctx, q, i > 0, c, nil)
+			if err == nil {
+				err = g.dialect.held(ctx, q, c)
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return err
-	})
+	}
+	return nil
 }
 
-// kept returns the claim of a lease that is stored in the guard's kind of database.
-func (g *Guard) kept(ctx context.Context, resources []string) (claim, error) {
-	c, err := g.claimOf(ctx, resources)
+// kept returns the claims of leases that are stored in the guard's kind of database.
+func (g *Guard) kept(ctx context.Context, resources []string) ([]claim, error) {
+	claims, err := g.claimsOf(ctx, resources)
 	if err != nil {
-		return claim{}, err
+		return nil, err
 	}
+	for _, c := range claims {
+		if err := g.keeps(c); err != nil {
+			return nil, err
+		}
+	}
+	return claims, nil
+}
+
+// keeps returns an error if the lease of c is stored in another kind of database.
+func (g *Guard) keeps(c claim) error {
 	if keeper := g.dialect.keeper(); c.lease.Backend() != keeper {
-		return claim{}, fmt.Errorf("fence: the lease %q is kept by %q: want %s, in the same database and table as the marks", c.lease.Name(), c.lease.Backend(), keeper)
+		return fmt.Errorf("fence: the lease %q is kept by %q: want %s, in the same database and table as the marks", c.lease.Name(), c.lease.Backend(), keeper)
 	}
-	return c, nil
+	return nil
 }

@@ -46,7 +46,10 @@ func (g *Guard) ReleaseOnCommitPgx(ctx context.Context, fn func(ctx context.Cont
 }
 
 func (g *Guard) releaseOnCommit(ctx context.Context, resources []string, tx func(ctx context.Context, c claim) error) error {
-	c, err := g.kept(ctx, resources)
+	c, err := g.claimOf(ctx, resources)
+	if err == nil {
+		err = g.keeps(c)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,182 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rowlock/rowlock/internal/crew"
+)
+
+// mostRefusals is how many attempts of AcquireAll may be refused before it holds names while it waits for others. A
+// call that competes only with other calls of AcquireAll seldom needs more than two.
+const mostRefusals = 8
+
+// gathering is one call of AcquireAll. It never waits for a name while it holds another one, except in order.
+//
+// The names are requested together. After a refusal, all granted names are released, and the call waits for one of the
+// refused names. So two calls cannot wait for each other. They could refuse each other again and again, but the next
+// attempt of each begins with the grant of the name for which it has waited.
+type gathering struct {
+	locker  *Locker
+	ctx     context.Context // the caller's
+	names   []string        // in the caller's order
+	opts    []Option
+	started time.Time
+	first   *acquisition            // of the first name, for its settings and the event of a failure
+	all     map[string]*acquisition // the last acquisition of each name; none after abandon
+}
+
+// run returns the leases in the order of the names.
+func (g *gathering) run() (leases []*Lease, err error) {
+	if err := checkNames("all", g.names); err != nil {
+		return nil, err
+	}
+	complete := false
+	defer func() {
+		if !complete { // an error, or a function of a Trace panicked
+			g.abandon()
+		}
+	}()
+	if err := g.enter(g.ctx, g.names); err != nil {
+		return nil, err
+	}
+	g.first = g.all[g.names[0]]
+	if err := g.gather(); err != nil {
+		err = g.failure(err)
+		g.first.failed(err)
+		return nil, err
+	}
+	if err := g.seal(); err != nil {
+		return nil, err
+	}
+	for _, name := range g.names {
+		leases = append(leases, g.all[name].lease)
+	}
+	complete = true
+	return leases, nil
+}
+
+// gather acquires all names.
+func (g *gathering) gather() error {
+	refused, err := g.tryMissing()
+	for refusals := 1; err != nil; refusals++ {
+		if !g.first.mayWaitAfter(err) {
+			return err
+		}
+		g.abandon()
+		if refusals%mostRefusals == 0 {
+			if err = g.gatherInOrder(); !errors.Is(err, errNotInTime) {
+				return err
+			}
+			g.abandon()
+		}
+		if err = g.waitFor(g.ctx, refused); err != nil {
+			return err
+		}
+		refused, err = g.tryMissing()
+	}
+	return nil
+}
+
+// tryMissing requests all names that are not granted, at the same time. After a failure it returns one of the names
+// that failed, and its error. A refusal counts less than another failure.
+func (g *gathering) tryMissing() (failed string, err error) {
+	missing := slices.DeleteFunc(slices.Clone(g.names), func(name string) bool {
+		a := g.all[name]
+		return a != nil && a.lease != nil
+	})
+	if err := g.enter(g.ctx, missing); err != nil {
+		return g.names[0], err
+	}
+	errs := make([]error, len(missing))
+	crew.Together(len(missing), func(i int) { _, errs[i] = g.all[missing[i]].try() }, func() {})
+	for i, name := range missing {
+		if errs[i] != nil && (err == nil || errors.Is(err, ErrHeld) && !errors.Is(errs[i], ErrHeld)) {
+			failed, err = name, errs[i]
+		}
+	}
+	return failed, err
+}
+
+// errNotInTime is the error of gatherInOrder when its time is over.
+var errNotInTime = errors.New("the names were not granted in time")
+
+// gatherInOrder waits for one name after the other, and keeps those that are granted. The order is the same in every
+// process, so calls of AcquireAll do not wait for each other. A caller that holds one of the names and waits for
+// another one outside of AcquireAll may have another order, so the time is limited.
+func (g *gathering) gatherInOrder() error {
+	ctx, cancel := context.WithTimeout(g.ctx, g.first.cfg.ttl)
+	defer cancel()
+	for _, name := range slices.Sorted(slices.Values(g.names)) {
+		err := g.waitFor(ctx, name)
+		if err != nil && ctx.Err() != nil && g.ctx.Err() == nil {
+			return errNotInTime
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitFor acquires one name, and waits for it until ctx ends.
+func (g *gathering) waitFor(ctx context.Context, name string) error {
+	if err := g.enter(ctx, []string{name}); err != nil {
+		return err
+	}
+	_, err := g.all[name].wait()
+	return err
+}
+
+// enter makes a new acquisition for each of names. Its requests end with ctx.
+func (g *gathering) enter(ctx context.Context, names []string) error {
+	if g.all == nil {
+		g.all = make(map[string]*acquisition, len(names))
+	}
+	for _, name := range names {
+		a, err := g.locker.newAcquisition(ctx, name, g.opts)
+		if err != nil {
+			return err
+		}
+		a.started = g.started
+		g.all[name] = a
+	}
+	return nil
+}
+
+// seal seals all leases. A seal waits for transactions of earlier holders, so it begins when no name is missing.
+func (g *gathering) seal() error {
+	errs := make([]error, len(g.names))
+	crew.Together(len(g.names), func(i int) {
+		a := g.all[g.names[i]]
+		a.ctx = g.ctx
+		_, errs[i] = a.sealed(a.lease)
+	}, func() {})
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon releases all granted names.
+func (g *gathering) abandon() {
+	var granted []*acquisition
+	for _, a := range g.all {
+		granted = append(granted, a)
+	}
+	abandon(g.ctx, granted)
+	clear(g.all)
+}
+
+// failure returns the error of the call. err is the error of one name.
+func (g *gathering) failure(err error) error {
+	if len(g.names) > 1 && errors.Is(err, ErrHeld) {
+		return fmt.Errorf("%w; all %d names are needed", err, len(g.names))
+	}
+	return err
+}

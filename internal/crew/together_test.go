@@ -1,0 +1,51 @@
+package crew_test
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/rowlock/rowlock/internal/crew"
+)
+
+// Together calls the function once for each number, and returns when all calls have ended.
+func TestTogetherCallsAll(t *testing.T) {
+	var sum atomic.Int32
+	crew.Together(10, func(i int) { sum.Add(int32(i)) }, func() { t.Error("no call panicked") })
+	assert.EqualValues(t, 45, sum.Load())
+	crew.Together(0, func(int) { t.Error("called") }, nil)
+}
+
+// A panic of one call reaches the caller of Together after the other calls have ended.
+func TestTogetherPassesAPanicOn(t *testing.T) {
+	var others atomic.Int32
+	stop := make(chan struct{})
+	assert.PanicsWithValue(t, "trace", func() {
+		crew.Together(3, func(i int) {
+			if i == 1 {
+				panic("trace")
+			}
+			<-stop
+			others.Add(1)
+		}, func() { close(stop) })
+	})
+	assert.EqualValues(t, 2, others.Load())
+}
+
+// If one call ends its goroutine, as a failed assertion of a test does, so does the goroutine of the caller.
+func TestTogetherEndsTheCallersGoroutine(t *testing.T) {
+	over := make(chan bool)
+	go func() {
+		returned := false
+		defer func() { over <- returned }()
+		crew.Together(2, func(i int) {
+			if i == 0 {
+				runtime.Goexit()
+			}
+		}, func() {})
+		returned = true
+	}()
+	assert.False(t, <-over)
+}

@@ -1,0 +1,401 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+type outcomeAll struct {
+	leases *rowlock.Leases
+	err    error
+}
+
+// allOf calls AcquireAll in the background.
+func allOf(ctx context.Context, l *rowlock.Locker, names []string, opts ...rowlock.Option) chan outcomeAll {
+	got := make(chan outcomeAll, 1)
+	go func() {
+		leases, err := l.AcquireAll(ctx, names, opts...)
+		got <- outcomeAll{leases, err}
+	}()
+	synctest.Wait()
+	return got
+}
+
+var three = []string{"c", "a", "b"}
+
+// The leases of AcquireAll are ordinary leases, in the order of the names, and end together.
+func TestAllAreOrdinaryLeases(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		before := acquire(t, l, "a")
+		require.NoError(t, before.Release(background))
+		leases, err := l.AcquireAll(background, three)
+		require.NoError(t, err)
+		for i, lease := range leases.All() {
+			assert.Equal(t, three[i], lease.Name())
+			assert.Same(t, lease, leases.Lease(three[i]))
+		}
+		assert.Nil(t, leases.Lease("d"))
+		assert.Greater(t, leases.Lease("a").Token(), before.Token())
+		assert.Contains(t, leases.String(), `"c" of `)
+		assert.Equal(t, leases.All(), rowlock.LeasesFromContext(leases.Context()))
+		first, ok := rowlock.FromContext(leases.Context())
+		assert.True(t, ok)
+		assert.Same(t, leases.Lease("c"), first)
+		time.Sleep(time.Hour)
+		require.NoError(t, leases.Err(), "the Locker renews each lease")
+		assert.Equal(t, 3, held(t, store))
+		for _, name := range three {
+			_, err = l.Acquire(leases.Context(), name)
+			require.ErrorIs(t, err, rowlock.ErrNested)
+		}
+		require.NoError(t, leases.Release(background))
+		require.ErrorIs(t, leases.Err(), rowlock.ErrReleased)
+		require.ErrorIs(t, context.Cause(leases.Context()), rowlock.ErrReleased)
+		assert.Zero(t, held(t, store))
+		require.NoError(t, leases.Release(background))
+	})
+}
+
+// Promise 1: a caller that waits for several names holds none of them meanwhile.
+func TestAllHoldsNothingWhileItWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, other := locker(t, store), locker(t, store)
+		b := acquire(t, l, "b")
+		got := allOf(background, other, three)
+		time.Sleep(time.Minute)
+		assert.Equal(t, 1, held(t, store), "b alone")
+		a := acquire(t, l, "a", rowlock.Wait(0))
+		released := time.Now()
+		require.NoError(t, b.Release(background))
+		synctest.Wait()
+		assert.Equal(t, 1, held(t, store), "now the caller waits for a")
+		require.NoError(t, a.Release(background))
+		result := receive(t, got)
+		require.NoError(t, result.err)
+		assert.Zero(t, time.Since(released))
+		assert.Equal(t, 3, held(t, store))
+	})
+}
+
+// Promise 9: callers with overlapping sets of names, in any order, are all served, and never hold a part of their names.
+func TestAllNeverDeadlocks(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		const workers, rounds = 6, 20
+		names := []string{"a", "b", "c", "d"}
+		var owners [4]atomic.Int32
+		var wg sync.WaitGroup
+		for w := range workers {
+			l := locker(t, store)
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(w), 0))
+				for range rounds {
+					picked := r.Perm(len(names))[:2+r.IntN(3)]
+					wanted := make([]string, len(picked))
+					for i, p := range picked {
+						wanted[i] = names[p]
+					}
+					err := l.DoAll(background, wanted, func(context.Context, *rowlock.Leases) error {
+						for _, p := range picked {
+							assert.EqualValues(t, 1, owners[p].Add(1))
+						}
+						time.Sleep(5 * time.Millisecond)
+						for _, p := range picked {
+							owners[p].Add(-1)
+						}
+						return nil
+					})
+					assert.NoError(t, err)
+				}
+			})
+		}
+		begun := time.Now()
+		wg.Wait()
+		assert.Less(t, time.Since(begun), 4*workers*rounds*5*time.Millisecond)
+		synctest.Wait()
+		assert.Zero(t, held(t, store))
+	})
+}
+
+// hammer acquires and releases one name again and again until stop is closed.
+func hammer(t *testing.T, l *rowlock.Locker, name string, stop chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		lease, err := l.Acquire(background, name)
+		if !assert.NoError(t, err) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+		assert.NoError(t, lease.Release(background))
+	}
+}
+
+// Promise 9: a caller that wants three names is served although other callers always wait for each of these names.
+func TestAllIsNotStarved(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 3 {
+			l := locker(t, store)
+			for _, name := range three {
+				wg.Go(func() { hammer(t, l, name, stop) })
+			}
+		}
+		l := locker(t, store)
+		for range 20 {
+			begun := time.Now()
+			leases, err := l.AcquireAll(background, three)
+			if !assert.NoError(t, err) {
+				break
+			}
+			assert.Less(t, time.Since(begun), 30*time.Second, "less than a TTL")
+			assert.NoError(t, leases.Release(background))
+		}
+		close(stop)
+		wg.Wait()
+	})
+}
+
+// Promise 9: after eight refusals, AcquireAll holds the earlier names while it waits for the others. If the holder of a
+// later name waits for an earlier one, AcquireAll yields within one TTL, so that both are served.
+func TestAllYieldsToAnotherOrder(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		const ttl = 5 * time.Second
+		l, other := locker(t, store), locker(t, store)
+		names := []string{"a", "b"}
+		mine := map[string]*rowlock.Lease{"a": acquire(t, l, "a")}
+		got := allOf(background, other, names, rowlock.TTL(ttl))
+		swap := func(from, to string) { // the caller gets the name that it waits for, and is refused the other
+			mine[to] = acquire(t, l, to, rowlock.Wait(0))
+			require.NoError(t, mine[from].Release(background))
+			delete(mine, from)
+			synctest.Wait()
+		}
+		for range 3 {
+			swap("a", "b")
+			assert.Equal(t, 1, held(t, store), "the caller holds nothing")
+			swap("b", "a")
+			assert.Equal(t, 1, held(t, store))
+		}
+		swap("a", "b")
+		require.Equal(t, 2, held(t, store), "the caller holds a, and waits for b")
+		begun := time.Now()
+		inner, err := l.Acquire(background, "a")
+		require.NoError(t, err)
+		assert.LessOrEqual(t, time.Since(begun), ttl)
+		time.Sleep(time.Second)
+		require.NoError(t, inner.Release(background))
+		require.NoError(t, mine["b"].Release(background))
+		result := receive(t, got)
+		require.NoError(t, result.err)
+		assert.Equal(t, 2, held(t, store))
+	})
+}
+
+// Promise 5: a failed call of AcquireAll leaves no name held and no request in the store.
+func TestAllThatFailsLeavesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts []rowlock.Option
+		end  func(l *rowlock.Locker, cancel func())
+		want error
+	}{
+		"not waiting": {[]rowlock.Option{rowlock.Wait(0)}, func(*rowlock.Locker, func()) {}, rowlock.ErrHeld},
+		"wait over":   {[]rowlock.Option{rowlock.Wait(time.Second)}, func(*rowlock.Locker, func()) { time.Sleep(time.Second) }, rowlock.ErrHeld},
+		"cancelled":   {nil, func(_ *rowlock.Locker, cancel func()) { cancel() }, context.Canceled},
+		"closed":      {nil, func(l *rowlock.Locker, _ func()) { _ = l.Close() }, rowlock.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l, other := locker(t, store), locker(t, store)
+				b := acquire(t, l, "b")
+				ctx, cancel := context.WithCancel(background)
+				defer cancel()
+				var failed []rowlock.AcquireFailedEvent
+				trace := &rowlock.Trace{AcquireFailed: func(e rowlock.AcquireFailedEvent) { failed = append(failed, e) }}
+				got := allOf(ctx, other, three, append(test.opts, rowlock.Tracing(trace))...)
+				test.end(other, cancel)
+				result := receive(t, got)
+				require.ErrorIs(t, result.err, test.want)
+				assert.Nil(t, result.leases)
+				if test.want == rowlock.ErrHeld {
+					assert.ErrorContains(t, result.err, "; all 3 names are needed")
+					var who *rowlock.HeldError
+					if assert.ErrorAs(t, result.err, &who) {
+						assert.Equal(t, "b", who.Name)
+					}
+				}
+				if assert.Len(t, failed, 1, "the call is reported once") {
+					assert.Equal(t, result.err, failed[0].Err)
+				}
+				require.NoError(t, b.Release(background))
+				time.Sleep(time.Hour)
+				assert.Zero(t, held(t, store))
+			})
+		})
+	}
+}
+
+// Promise 5: even if a reply is lost, AcquireAll ends with all names held, and nothing is left after their release.
+func TestAllWithLostReplies(t *testing.T) {
+	for lost := range 14 {
+		t.Run(fmt.Sprint(lost), func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l, other := locker(t, store), locker(t, store)
+				b := acquire(t, l, "b")
+				var calls atomic.Int32
+				store.Intercept(func(c memlock.Call) memlock.Fault {
+					return memlock.Fault{LoseReply: (c.Op == memlock.OpAcquire || c.Op == memlock.OpRelease) && int(calls.Add(1)) == lost+1}
+				})
+				got := allOf(background, other, three)
+				time.Sleep(time.Second)
+				require.NoError(t, b.Release(background))
+				var result outcomeAll
+				select {
+				case result = <-got:
+				case <-time.After(2 * time.Minute):
+					t.Fatal("the names were not granted")
+				}
+				require.NoError(t, result.err)
+				time.Sleep(time.Minute)
+				require.NoError(t, result.leases.Err())
+				assert.Equal(t, 3, held(t, store))
+				require.NoError(t, result.leases.Release(background))
+				time.Sleep(time.Minute)
+				assert.Zero(t, held(t, store))
+			})
+		})
+	}
+}
+
+// Promise 3: the context of several leases ends when the first of them is lost, and DoAll says so.
+func TestAllEndWithTheFirst(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		err := l.DoAll(background, three, func(ctx context.Context, leases *rowlock.Leases) error {
+			assert.Equal(t, leases.All(), rowlock.LeasesFromContext(ctx))
+			require.NoError(t, l.ForceRelease(background, "b", leases.Lease("b").Token()))
+			<-ctx.Done()
+			var lost *rowlock.LostError
+			require.ErrorAs(t, context.Cause(ctx), &lost)
+			assert.Equal(t, "b", lost.Name)
+			require.ErrorAs(t, leases.Err(), &lost)
+			assert.Equal(t, "b", lost.Name)
+			assert.NoError(t, leases.Lease("a").Err())
+			return nil
+		})
+		require.ErrorIs(t, err, rowlock.ErrLost)
+		assert.Zero(t, held(t, store))
+	})
+}
+
+// A MinHold does not keep names that were granted to a call that did not get all of them.
+func TestAllIgnoresMinHoldForWhatItGivesBack(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, other := locker(t, store), locker(t, store)
+		acquire(t, l, "b")
+		_, err := other.AcquireAll(background, three, rowlock.MinHold(time.Hour), rowlock.Wait(0))
+		require.ErrorIs(t, err, rowlock.ErrHeld)
+		acquire(t, l, "a", rowlock.Wait(0))
+	})
+}
+
+// AcquireAll seals each lease once, after all have been granted. If one seal fails, no name stays held.
+func TestAllSealsWhenAllAreGranted(t *testing.T) {
+	broken := errors.New("broken")
+	for _, fail := range []error{nil, broken} {
+		t.Run(fmt.Sprint(fail), func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l, other := locker(t, store), locker(t, store)
+				b := acquire(t, l, "b")
+				guard := &anySealer{err: fail}
+				got := allOf(background, other, three, rowlock.Fenced(guard))
+				time.Sleep(time.Minute)
+				assert.Zero(t, guard.seals.Load())
+				require.NoError(t, b.Release(background))
+				result := receive(t, got)
+				require.ErrorIs(t, result.err, fail)
+				assert.EqualValues(t, 3, guard.seals.Load())
+				synctest.Wait()
+				want := 3
+				if fail != nil {
+					want = 0
+				}
+				assert.Equal(t, want, held(t, store))
+			})
+		})
+	}
+}
+
+// If the list of names is invalid, the error says why, and no request is sent.
+func TestAllRefusesLists(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		for want, names := range map[string][]string{
+			"all of 0 names":     nil,
+			"all of 65 names":    rowlock.Slots("gpu", 65),
+			`"a" is given twice`: {"a", "b", "a"},
+			"name is empty":      {"a", ""},
+		} {
+			_, err := l.AcquireAll(background, names)
+			assert.ErrorContains(t, err, want)
+		}
+		assert.Zero(t, store.Calls(memlock.OpAcquire))
+		lease := acquire(t, l, "a")
+		_, err := l.AcquireAll(lease.Context(), three)
+		require.ErrorIs(t, err, rowlock.ErrNested)
+	})
+}
+
+// If the store is unreachable for a while, AcquireAll retries as Acquire does. It fails if a retry cannot help.
+func TestAllOutlastsAnOutage(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		away := time.Now().Add(20 * time.Second)
+		store.Intercept(func(memlock.Call) memlock.Fault {
+			if time.Now().Before(away) {
+				return memlock.Fault{Fail: driver.NotApplied(errors.New("away"))}
+			}
+			return memlock.Fault{}
+		})
+		leases, err := l.AcquireAll(background, three)
+		require.NoError(t, err)
+		assert.Equal(t, 3, held(t, store))
+		require.NoError(t, leases.Release(background))
+
+		store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Fail: driver.Permanent(errors.New("no table"))} })
+		_, err = l.AcquireAll(background, three)
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		assert.ErrorContains(t, err, "no table")
+	})
+}
+
+// Promise 5: if a function of a Trace panics, the caller of AcquireAll gets the panic, and no name stays held.
+func TestAllPassesThePanicOfATraceOn(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(e rowlock.AcquiredEvent) {
+			if e.Name == "b" {
+				panic("trace")
+			}
+		}}))
+		assert.PanicsWithValue(t, "trace", func() { _, _ = l.AcquireAll(background, three) })
+		assert.Zero(t, held(t, store))
+	})
+}
