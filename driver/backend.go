@@ -10,24 +10,26 @@ import (
 type Backend interface {
 	// Acquire requests r.Key for r.TTL, which the store measures with its own clock.
 	//
-	// Acquire returns a [*Held] if the key cannot be granted now. A request with the nonce of the current
-	// grant returns that grant, with its expiry counted anew. This lets the engine repeat a request whose
-	// reply was lost.
+	// Acquire returns a [*Held] if the key cannot be granted now. If r.Nonce is the nonce of the current grant,
+	// Acquire returns that grant again, and its TTL starts again. So the engine can repeat a request whose reply was
+	// lost.
 	Acquire(ctx context.Context, r Request) (Grant, error)
 
-	// Renew extends each grant that has not expired by the store's clock. The new expiry is a full TTL from
-	// now. The outcomes are in the order of the grants. After an error, the outcome of every grant is
-	// unknown.
+	// Renew extends each grant that has not expired by the store's clock. The new expiry is a full TTL from now.
+	// Renew returns one outcome for each grant, in the order of grants. If Renew returns an error,
+	// the outcome of every grant is unknown.
 	Renew(ctx context.Context, grants []Grant) ([]Outcome, error)
 
-	// Release ends g. Key, nonce and token must all match. Releasing a grant a second time is no error. [ErrNotHeld] means that
-	// the store does not hold the grant. Any other error means that the outcome is unknown.
+	// Release ends g if its key, nonce and token all match the store's current grant. Releasing a grant a second time
+	// is no error. [ErrNotHeld] means that the store does not hold the grant. Any other error means that the outcome is
+	// unknown.
 	//
-	// A zero g.Token matches every token that was granted to the nonce. With a zero token, Release may return [ErrNotHeld] for a
-	// grant that was released before. The engine uses a zero token to release a grant whose reply the engine did not receive.
+	// If g.Token is zero, Release ends the grant of g.Nonce, whatever its token. With a zero token,
+	// Release may return [ErrNotHeld] for a grant that was released before. The engine uses a zero token to release a
+	// grant whose reply the engine did not receive.
 	Release(ctx context.Context, g Grant) error
 
-	// Capabilities returns what the backend guarantees. It does no I/O. The zero value guarantees the least.
+	// Capabilities returns what the backend guarantees. It does no I/O. Zero Capabilities guarantee the least.
 	Capabilities() Capabilities
 }
 
@@ -36,25 +38,25 @@ type Request struct {
 	Key    Key
 	Nonce  Nonce         // identifies the acquisition; the same in each of its requests
 	TTL    time.Duration // how long the grant lasts without a renewal
-	Holder string        // the requester, for people to read
-	Note   string        // the purpose, for people to read
+	Holder string        // who requests the lock, as a text for people
+	Note   string        // what the lock is for, as a text for people
 
 	MinHold       time.Duration // the key cannot be granted again before granted+MinHold, even after a release
-	HandoverDelay time.Duration // the key cannot be granted for this long after a lease that expired without release
+	HandoverDelay time.Duration // if the lease expires without a release, the key cannot be granted for this long afterwards
 
-	// Seal is a fence domain, or empty. If it is set, the backend also raises the fence mark of Key's own
-	// name to the grant's token and nonce. It does so in the same step, with the effect of Seal in package
-	// fence. Only a backend with [Capabilities].SealsAt gets such requests. The step waits for transactions
-	// that hold the mark. If that takes too long, the backend undoes the step and returns a [*Held] with the
-	// reason [Draining].
+	// Seal is the token domain of a fence, or empty. If Seal is set, the backend grants the key and seals it in one
+	// atomic step. To seal means to raise the fence mark named Key.Name to the grant's token and nonce,
+	// as Guard.Seal in package fence does. The engine sets Seal only if the backend has set [Capabilities].SealsAt.
+	// The step waits for open transactions that have locked the mark. If that takes too long, the backend undoes the
+	// step and returns a [*Held] with the reason [Draining].
 	Seal string
 
-	// Waiting reports that an earlier request was refused. That request belongs to this acquisition, or to the waiter before it
-	// in the same process. If reads are cheaper than writes in the store, the backend can read first. The result does not depend
-	// on Waiting.
+	// Waiting reports that an earlier request was refused: a request of this acquisition, or of the previous first
+	// waiter in the same process. If reads are cheaper than writes in the store, the backend can read the lock before
+	// it writes. The result does not depend on Waiting.
 	Waiting bool
 
-	// Waits reports that the requester waits after a refusal: it subscribes with [Notifier] and retries later.
+	// Waits reports that after a refusal the engine subscribes with [Notifier] and retries later.
 	Waits bool
 }
 
@@ -68,13 +70,13 @@ type Grant struct {
 	MinHold       time.Duration // the requested minimum hold
 	HandoverDelay time.Duration // the requested hand-over delay
 
-	// Sealed reports that the grant also raised the mark that Request.Seal named. If Sealed is false, the guard seals in a
-	// separate transaction.
+	// Sealed reports that the grant also raised the fence mark, as Request.Seal requested. If Sealed is false,
+	// package fence seals in a separate transaction.
 	Sealed bool
 
-	// Earlier reports that the store made the grant before this request was sent, in answer to an earlier request. That request
-	// had the same nonce and was refused as [Held.Pending]. The engine then trusts the grant from before the earlier request was
-	// sent.
+	// Earlier reports that the grant answers an earlier request with the same nonce. The store refused that earlier
+	// request with [Held.Pending], and granted the key before this request was sent. The engine then counts the
+	// holder's deadline from before it sent the earlier request.
 	Earlier bool
 }
 
@@ -84,9 +86,10 @@ type Outcome uint8
 const (
 	// Unknown: the store did not report the outcome. The engine retries until the grant's deadline.
 	Unknown Outcome = iota
-	// Renewed: the grant lasts for its full TTL, counted from an instant after the request was sent.
+	// Renewed: the grant's full TTL started again after the request was sent.
 	Renewed
-	// Lost: the store no longer holds this grant. The grant expired or was ended, or the key was granted again.
+	// Lost: the store no longer holds this grant. The grant expired, an operator ended it, or the key was granted
+	// again.
 	Lost
 )
 

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Capabilities describes what a backend guarantees beyond the contract. The zero value guarantees nothing.
+// Capabilities describes what a backend guarantees beyond the contract of [Backend]. Its zero value promises no such
+// guarantee.
 type Capabilities struct {
 	// Backend is a short name for people to read, such as "sqllock/postgres".
 	Backend string
@@ -14,38 +15,40 @@ type Capabilities struct {
 	// MonotonicExpiry reports that the store measures leases with a clock that is never set or slewed. The
 	// engine then uses a smaller margin.
 	MonotonicExpiry bool
-	// MaxTTL is the longest TTL that the backend grants, or zero if the backend has no limit of its own. The engine rejects a
-	// longer TTL without sending a request.
+	// MaxTTL is the longest TTL that the backend grants, or zero if the backend has no limit of its own.
+	// If a caller requests a longer TTL, the engine returns an error and sends no request.
 	MaxTTL time.Duration
-	// Fair reports that the store grants in the order of the requests.
+	// Fair reports that the store grants a key to waiters in the order of their requests.
 	Fair bool
-	// Wakes reports that waiters in other processes are notified. The backend is then an [Awaiter], or a
-	// [Notifier] whose notifications reach other processes.
+	// Wakes reports that a release notifies waiters in other processes. The backend is then an [Awaiter],
+	// or a [Notifier] whose notifications reach other processes.
 	Wakes bool
-	// Sessions reports that a grant ends with a connection and not with the TTL. The backend is then a
-	// [Session]. A holder that is cut off or suspended keeps its names for as long as the store considers its
-	// connection alive. The store cannot keep a name unavailable afterwards, so the engine rejects MinHold
-	// and HandoverDelay.
+	// Sessions reports that a grant ends with a connection and not with the TTL. The backend is then a [Session].
+	// A holder that is suspended or has lost its network keeps its locks for as long as the store considers its
+	// connection alive. The store cannot keep a lock unavailable after its grant has ended, so the engine rejects
+	// MinHold and HandoverDelay.
 	Sessions bool
-	// Shares reports that several grants of one name may exist at the same time, because the backend is the shared mode of
-	// another backend.
+	// Shares reports that several grants of one key may exist at the same time. Such a backend grants shared locks,
+	// and another backend grants the exclusive locks on the same keys.
 	Shares bool
-	// Anonymous reports that the store records only that a grant exists and on which connection. A refusal
-	// and an inspection then name the connection, but not the holder, the note or the token.
+	// Anonymous reports that the store records of a grant only the connection that holds it. A [Held] and a [Status]
+	// then name the connection, but not the holder, the note or the token.
 	Anonymous bool
-	// Forgets reports that the store records nothing of a lock that nobody holds. An inspection then cannot
-	// tell a lock that was released, has expired or was ended by force from a lock that was never granted.
+	// Forgets reports that the store keeps no record of a lock that nobody holds. [Operator.Inspect] then returns the
+	// same for a lock that was held before as for a lock that was never granted.
 	Forgets bool
 	// Pauses reports that [Operator.Pause] works.
 	Pauses bool
-	// SealsAt says where the backend raises the marks that [Request].Seal names. It is the zero Place if the backend raises no
-	// marks. The engine sets Seal if the guard's marks are at the same place.
+	// SealsAt says in which database the backend raises fence marks when [Request].Seal is set.
+	// It is the zero Place if the backend raises no marks. The engine sets Request.Seal only if the marks of the fence
+	// are stored at an equal Place.
 	SealsAt Place
-	// Invalid says why the backend cannot work as it was configured, for example because of an option. It is nil if the backend
-	// can work. Otherwise New fails with this error.
+	// Invalid is the error that prevents the backend from working with its configuration, for example with one of its
+	// options. It is nil if there is none. If Invalid is set, rowlock.New returns it.
 	Invalid error
-	// Warnings name the settings of the store that weaken these guarantees. Each warning is a sentence that tells an operator
-	// what to change. A backend that must query the store for its warnings returns them after its first call.
+	// Warnings name the settings of the store that weaken these guarantees. Each warning is a sentence that tells an
+	// operator what to change. If a backend must query the store for its settings, it reports them only after its first
+	// request.
 	Warnings []string
 }
 
@@ -55,7 +58,7 @@ type TokenQuality uint8
 const (
 	// NoToken: tokens are not ordered, or there are none.
 	NoToken TokenQuality = iota
-	// BestEffortToken: tokens rise unless the store loses acknowledged writes.
+	// BestEffortToken: tokens rise unless the store loses writes that it has acknowledged.
 	BestEffortToken
 	// LinearizableToken: tokens rise strictly in the order of the grants.
 	LinearizableToken
@@ -75,8 +78,9 @@ func (q TokenQuality) String() string {
 	}
 }
 
-// Place says where locks and their fence marks are stored. Two equal values mean the same place.
+// Place says where locks and their fence marks are stored. If the locks and the fence marks have equal Places,
+// one transaction can grant a lock and raise its mark.
 type Place struct {
 	DB    any    // the database handle, such as a *sql.DB or a *pgxpool.Pool
-	Table string // the name of the lease table, as the caller gave it
+	Table string // the name of the lease table, exactly as the caller wrote it
 }

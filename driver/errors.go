@@ -7,29 +7,30 @@ import (
 	"time"
 )
 
-// ErrNotHeld is returned by Release if the store does not hold the grant, and by [Operator.ForceRelease] if
-// there is nothing to release.
+// ErrNotHeld is returned by Release if the store does not have the grant, and by [Operator.ForceRelease] if there is
+// nothing to release.
 var ErrNotHeld = errors.New("not held")
 
-// Held is the error that a key cannot be granted now. Times are durations on the store's clock, so nobody compares two clocks.
+// Held is the error that says why a key cannot be granted now. Its times are durations measured by the store's clock,
+// so nobody has to compare two clocks.
 type Held struct {
 	Reason    Reason
 	Holder    string        // the holder, or the last holder
-	Note      string        // that holder's note
-	Token     Token         // that holder's token; zero if unknown
-	Since     time.Duration // how long ago it was granted; zero if unknown
-	ExpiresIn time.Duration // when the key becomes free unless the lease is renewed; zero if unknown
-	Ahead     int           // waiters that have waited longer, as far as the store knows
+	Note      string        // the note of Holder
+	Token     Token         // the token of Holder; zero if unknown
+	Since     time.Duration // how long ago Holder was granted the key; zero if unknown
+	ExpiresIn time.Duration // time until the key becomes free unless the lease is renewed; zero if unknown
+	Ahead     int           // the number of waiters that have waited longer, as far as the store knows
 
-	// Pending reports that the store has recorded the request and may grant it when the key becomes free. The
-	// store then notifies the waiter, even if the waiter calls Notify after the grant. A retry with the same
-	// nonce returns the grant. A waiter that gives up calls Release with that nonce and a zero token, which
-	// also withdraws the request.
+	// Pending reports that the store has recorded the request and may grant it when the key becomes free.
+	// The store then notifies the waiter, even if the waiter calls Notify only after the grant.
+	// A retry with the same nonce returns the grant. A waiter that gives up calls Release with that nonce and a zero
+	// token, which also withdraws the request.
 	Pending bool
 }
 
-// Error returns only what is known. For example, the store does not know the holder of a lock that a
-// transaction blocks.
+// Error returns the reason and those fields that the store has reported. For example, the store does not know the
+// holder if an open transaction has locked the row.
 func (h *Held) Error() string {
 	var known []string
 	if h.Holder != "" {
@@ -61,13 +62,13 @@ const (
 	MinHold
 	// Handover: the lease expired, and its hand-over delay is not over.
 	Handover
-	// Quarantine: after a failover or a restore, the store is not the server that granted last. The store grants nothing until
-	// every lease that the other server may have granted is over.
+	// Quarantine: after a failover or a restore, the server is not the server that made the last grants.
+	// It grants nothing until every lease that the previous server may have granted has ended.
 	Quarantine
 	// Contended: another request is changing the lock, or has locked it in an open transaction.
 	Contended
-	// Draining: the lock is free, but the grant must seal, and a transaction in which an older holder checked
-	// its fence mark is still open.
+	// Draining: the lock is free, but the request has Seal set, and a transaction in which an older holder checked the
+	// fence mark is still open.
 	Draining
 	// Reserved: the lock is free, but reserved briefly for the process that has waited longest.
 	Reserved
@@ -99,8 +100,8 @@ func (r Reason) String() string {
 	}
 }
 
-// NotApplied marks err as the failure of a request that had no effect and never will. For example, the
-// connection failed, or the store is not ready. The engine may send the request again.
+// NotApplied marks err as the failure of a request that has had no effect and will have none later. For example,
+// the connection failed, or the store is not ready. The engine may send the request again.
 func NotApplied(err error) error { return &failure{err: err} }
 
 // Permanent marks err as the failure of a request that had no effect, and that a retry cannot fix. For

@@ -26,7 +26,8 @@ func TestHeldReportsOnlyKnownValues(t *testing.T) {
 	}
 }
 
-// A marked error keeps its text and its cause. It reports whether the request had an effect, even if the error is wrapped.
+// A marked error keeps its text and its cause. IsNotApplied and IsPermanent recognise the mark even if the error is
+// wrapped.
 func TestFailuresSayWhetherTheyHadAnEffect(t *testing.T) {
 	cause := errors.New("no such table")
 	for _, c := range []struct {

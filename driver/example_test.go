@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// The engine expects this of a backend: if an acquire is sent again with the same nonce, the backend returns the same grant. A
-// request with another nonce is refused until the grant has been released.
+// A backend returns the same grant if an acquire is sent again with the same nonce. It refuses a request with another
+// nonce until the grant has been released.
 func ExampleBackend() {
 	var store driver.Backend = memlock.New()
 	ctx := context.Background()

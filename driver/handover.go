@@ -2,25 +2,27 @@ package driver
 
 import "context"
 
-// HandOverer is implemented by a backend that can end a grant and make the next grant of the same key in one request. The engine
-// uses this method if the holder and the first waiter are in the same process. The hand-over saves the second request, and the
-// key is never free in between. The engine ignores this interface if the backend is also an [Awaiter] or a [Session].
+// HandOverer is implemented by a backend that can end a grant and make the next grant of the same key in one request.
+// The engine uses this method if the holder and the first waiter are in the same process. A hand-over saves one
+// request, and the key is never free between the two grants. The engine ignores this interface if the backend is also
+// an [Awaiter] or a [Session].
 type HandOverer interface {
-	// HandOver ends from as Release does, and grants its key to r as Acquire does, with a larger token. Both
-	// happen in one atomic step, or neither does. r.Key is from.Key, r.Nonce is not from.Nonce, and r.Seal is
-	// empty. HandOver does not wait for other holders.
+	// HandOver ends one grant, the parameter from, as Release does. It then grants the same key to the request r,
+	// as Acquire does, with a larger token. The two changes are one atomic step. r.Key is from.Key,
+	// r.Nonce is not from.Nonce, and r.Seal is empty. HandOver does not wait for other holders.
 	//
-	// It returns one of five results:
+	// HandOver returns one of five results:
 	//
 	//   - A grant.
-	//   - [ErrNotHeld] if from is not held, because it was released, ended or has expired. Then nothing is granted.
-	//   - A [*Held] if from is held, but the store would not grant its key to r directly after a Release, or cannot tell without
-	// waiting. For example, the minimum hold runs, or the store is in quarantine. Then from does not change,
-	// and the engine releases it.
+	//   - [ErrNotHeld] if the old grant was released, was ended or has expired. Then nothing is granted.
+	//   - A [*Held] if the old grant still exists, but r would be refused even after its release. For example,
+	//     the minimum hold is not over, or the store is in quarantine. HandOver also returns a [*Held] if it would have
+	//     to wait to find out. Then the old grant does not change, and the engine releases it.
 	//   - An error made by [NotApplied] or [Permanent], if the request had no effect.
-	//   - Any other error. Then both steps may have happened, or may still happen while from is held.
+	//   - Any other error. Then the hand-over may have happened, or may still happen for as long as the old grant
+	//     exists.
 	//
-	// A request with the nonce of the current grant returns that grant, with its expiry counted anew, as
-	// Acquire does. Then HandOver ignores from. The backend must not notify waiters.
+	// If r.Nonce is the nonce of the current grant, HandOver does not look at the old grant. It returns the current
+	// grant and starts its TTL again, as Acquire does. The backend must not notify waiters of a hand-over.
 	HandOver(ctx context.Context, from Grant, r Request) (Grant, error)
 }

@@ -2,12 +2,11 @@ package driver
 
 import "context"
 
-// Idler is implemented by a backend that keeps a resource for a while after its last use, such as a
-// connection or a goroutine.
+// Idler is implemented by a backend that keeps connections or goroutines for a while after their last use.
 type Idler interface {
-	// CloseIdle closes the resources that are not in use. It returns when these resources are closed, or when ctx ends. Resources
-	// in use stay open, and the backend can be used afterwards.
+	// CloseIdle closes the connections and ends the goroutines that are not in use. It returns when they have ended,
+	// or when ctx ends. Connections in use stay open, and the backend can be used afterwards.
 	//
-	// The engine calls CloseIdle at the end of Close.
+	// The engine calls CloseIdle at the end of Locker.Close.
 	CloseIdle(ctx context.Context)
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Nonce identifies one acquisition: 128 random bits, never a host, process or thread.
+// Nonce identifies one acquisition. It is 128 random bits, and does not identify a host, a process or a thread.
 type Nonce [16]byte
 
 // NewNonce draws a nonce from the system's random source. It has the form of a version 4 UUID (RFC 9562,
@@ -19,7 +19,7 @@ func NewNonce() Nonce {
 	return n
 }
 
-// String returns the UUID in lower case with dashes.
+// String returns the nonce as a UUID in lower case with dashes.
 func (n Nonce) String() string {
 	var b [36]byte
 	hex.Encode(b[0:8], n[0:4])

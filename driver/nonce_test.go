@@ -22,7 +22,7 @@ func TestNonceIsAVersion4UUID(t *testing.T) {
 	}
 }
 
-// String returns what ParseNonce parsed, except that digits are in lower case.
+// ParseNonce and String are inverse, except that String writes hexadecimal digits in lower case.
 func FuzzParseNonce(f *testing.F) {
 	valid := driver.NewNonce().String()
 	f.Add(valid)

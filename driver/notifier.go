@@ -4,11 +4,12 @@ import "context"
 
 // Notifier is implemented by a backend that can notify a waiter when a key may be free.
 type Notifier interface {
-	// Notify calls wake whenever key may have become free, from the return of Notify until stop is called.
-	// wake never blocks. ctx limits only the subscribing. After stop has returned, the store no longer
-	// reserves key for this subscriber. stop waits for that, a second at most.
+	// Notify subscribes to the releases of key. After it has returned, and until stop is called,
+	// the backend calls wake whenever key may have become free. The engine's wake never blocks.
+	// ctx limits only the call of Notify. stop ends the subscription and any reservation of key that the store keeps
+	// for this subscriber. It waits for the store's reply, but at most one second.
 	//
-	// A notification is a hint: it may be late, doubled or lost. The engine subscribes, retries once, then
-	// waits, and still polls now and then.
+	// A notification may be late, sent twice or lost. So the engine retries once after it has subscribed,
+	// and still polls while it waits.
 	Notify(ctx context.Context, key Key, wake func()) (stop func(), err error)
 }

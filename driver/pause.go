@@ -2,14 +2,15 @@ package driver
 
 import "time"
 
-// Endless is the expiry stored for a pause in stores that require an expiry. It is a century from the start of the pause, which
-// fits every store's clock and a [time.Duration]. A program that does not know pauses sees a lease that is renewed.
+// Endless is the expiry stored for a pause in stores that require an expiry. Such a pause expires a century after its
+// start, which fits every store's clock and a [time.Duration]. A program from before pauses existed takes the pause for
+// a lease that its holder renews.
 const Endless = 100 * 365 * 24 * time.Hour
 
-// endless reports whether a lease that lasts this long is a pause. The engine requests leases of at most a week.
+// endless reports whether a lease that expires in left is a pause. The engine requests leases of at most a week.
 func endless(left time.Duration) bool { return left > Endless/2 }
 
-// KnowPause changes h to the refusal of a pause if its lease is endless, and returns h.
+// KnowPause changes the reason of h to [Paused] if h reports a lease whose expiry is that of a pause. It returns h.
 func (h *Held) KnowPause() *Held {
 	if h.Reason == Leased && endless(h.ExpiresIn) {
 		h.Reason, h.ExpiresIn = Paused, 0
@@ -17,7 +18,7 @@ func (h *Held) KnowPause() *Held {
 	return h
 }
 
-// KnowPause changes s to the state of a pause if its lease is endless.
+// KnowPause changes s to [StatePaused] if s reports a lease whose expiry is that of a pause.
 func (s *Status) KnowPause() {
 	if s.State == StateHeld && endless(s.ExpiresIn) {
 		s.State, s.ExpiresIn, s.FreeIn = StatePaused, 0, 0

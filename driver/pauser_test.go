@@ -9,7 +9,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// In a store that requires an expiry, a pause is a lease of about a century. The lease is recognised as a pause even after years.
+// In a store that requires an expiry, a pause is a lease of about a century. KnowPause recognises the lease as a pause
+// even after years.
 func TestAPauseIsALeaseThatDoesNotEnd(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for left, paused := range map[time.Duration]bool{
@@ -36,7 +37,7 @@ func TestAPauseIsALeaseThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// Only a lease becomes a pause. Another state or reason does not change, even if it lasts as long as a pause.
+// KnowPause changes only a refusal with the reason Leased and a status with the state StateHeld.
 func TestNothingButALeaseBecomesAPause(t *testing.T) {
 	for _, reason := range []driver.Reason{driver.MinHold, driver.Handover, driver.Quarantine, driver.Contended, driver.Draining, driver.Reserved} {
 		held := driver.Held{Reason: reason, ExpiresIn: driver.Endless}

@@ -12,7 +12,7 @@ import (
 type Backend struct {
 	mu        sync.Mutex
 	rows      map[driver.Key]*row
-	floor     driver.Token // the largest token of a pruned lock; no token at or below it is granted
+	floor     driver.Token // the largest token of all pruned locks; every new token is larger
 	ahead     time.Duration
 	intercept func(Call) Fault
 	calls     map[Op]int
@@ -27,7 +27,7 @@ type row struct {
 	note      string
 	acquired  time.Time
 	expires   time.Time
-	heldUntil time.Time // when the key can be granted again; zero if it was released and no delay applies
+	heldUntil time.Time // when the key can be granted again; zero if the lease was released and no minimum hold applies
 }
 
 var (
@@ -45,7 +45,7 @@ func New() *Backend {
 	}
 }
 
-// Capabilities returns the guarantees of a single store that loses nothing. The store notifies every Locker that uses it.
+// Capabilities returns the guarantees of a store that loses no data and notifies every Locker that uses it.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Pauses: true}
 }
@@ -119,12 +119,12 @@ func (b *Backend) release(g driver.Grant) error {
 	return nil
 }
 
-// is reports whether g holds l. A zero token of g matches any token.
+// is reports whether g is the current grant of l. If g.Token is zero, only the nonce is compared.
 func (l *row) is(g driver.Grant) bool {
 	return l != nil && l.nonce == g.Nonce && (g.Token == 0 || l.token == g.Token)
 }
 
-// extend sets the times of l, counted from now.
+// extend starts the TTL of g again: it sets the expiry of l and the time when l can be granted again.
 func (l *row) extend(g driver.Grant, now time.Time) {
 	l.expires = now.Add(g.TTL)
 	l.heldUntil = later(l.expires.Add(g.HandoverDelay), earlier(l.acquired, now).Add(g.MinHold))

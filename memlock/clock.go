@@ -2,8 +2,8 @@ package memlock
 
 import "time"
 
-// Advance moves the store's clock forward by d, or back if d is negative, as if a server's clock was set. Holders do not notice
-// the change.
+// Advance moves the store's clock forward by d, or back if d is negative, as if somebody set a server's clock.
+// The clocks of the holders do not change.
 func (b *Backend) Advance(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// After the clock was set back, no released name stays unavailable, whether the release came before or after the change. A
-// minimum hold keeps its length, and the lease of a dead holder still lasts.
+// Setting the store's clock back keeps no released lock unavailable, whether the release comes before or after that.
+// A minimum hold does not become longer, and the lease of a dead holder still excludes others.
 func TestAReleasedNameIsFreeWhenTheClockIsSetBack(t *testing.T) {
 	b := memlock.New()
 	acquire := func(name string, minHold time.Duration) (driver.Grant, error) {

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newHarness(testing.TB) locktest.Harness { return inprocess.New(memlock.New()) }
 
-// The executable specification keeps every promise of the suite, and the suite skips no case.
+// memlock passes every test of the conformance suite, and no test is skipped.
 func TestConformance(t *testing.T) { locktest.Run(t, newHarness) }
 
 func BenchmarkConformance(b *testing.B) { locktest.Bench(b, newHarness) }

@@ -1,13 +1,12 @@
 // Package memlock keeps locks in memory.
 //
-// It is the executable specification of a lease backend: it shows in a few lines, without a database, what
-// every other backend must do. It is also the fake for tests of programs that use rowlock: two Lockers on one
-// [Backend] behave like two processes on one store. A test can move its clock, take a lease away, and delay
-// or lose requests and replies. It works in testing/synctest.
+// The package is the specification of a lease backend as a program: it shows in a few lines, without a database,
+// what every other backend must do. It is also a fake store for tests of programs that use rowlock.
+// Two Lockers on one [Backend] behave like two processes on one store. A test can set the store's clock, end a lease,
+// and delay or lose requests and replies. The package works in testing/synctest.
 //
 //	store := memlock.New()
 //	locker, err := rowlock.New(store)
 //	…
-//
-// the holder notices at its next renewal
+//	store.Lose("nightly") // the holder notices at its next renewal
 package memlock

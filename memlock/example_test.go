@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// This is a test of a program: the store ends the lease, and the work stops.
+// A test of a program can end a lease with Lose, to see whether the work stops.
 func ExampleBackend_Lose() {
 	store := memlock.New()
 	locker, err := rowlock.New(store, rowlock.TTL(time.Minute), rowlock.RenewEvery(10*time.Millisecond))
@@ -20,7 +20,7 @@ func ExampleBackend_Lose() {
 	defer locker.Close()
 	err = locker.Do(context.Background(), "nightly", func(ctx context.Context, _ *rowlock.Lease) error {
 		store.Lose("nightly")
-		<-ctx.Done() // the next renewal reports that the lease was lost
+		<-ctx.Done() // ends at the next renewal, which finds that the lease was lost
 		return ctx.Err()
 	})
 	fmt.Println("lost:", errors.Is(err, rowlock.ErrLost))

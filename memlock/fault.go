@@ -11,7 +11,7 @@ import (
 // Op is a kind of request.
 type Op string
 
-// These are the kinds of requests.
+// Each Op is named after the method of [Backend] that sends the request.
 const (
 	OpAcquire  Op = "acquire"
 	OpRenew    Op = "renew"
@@ -23,31 +23,33 @@ const (
 // Call is one request that was sent.
 type Call struct {
 	Op Op
-	N  int // the number of earlier requests of the same kind
+	N  int // the number of earlier requests with the same Op
 }
 
 // Fault describes what goes wrong with one request. The zero value means that nothing goes wrong.
 type Fault struct {
 	Request     time.Duration // how long the request takes to arrive
 	Reply       time.Duration // how long the reply takes to arrive
-	LoseRequest bool          // the request never arrives, and the caller waits until its ctx ends
-	LoseReply   bool          // the request is applied, and the caller waits until its ctx ends
+	LoseRequest bool          // the store never receives the request, and the caller waits until its ctx ends
+	LoseReply   bool          // the store applies the request, and the caller waits for a reply until its ctx ends
 	Fail        error         // the store returns this error and does not apply the request
-	Late        bool          // the request still arrives after its caller has given up
+	Late        bool          // if ctx ends before Request is over, the store still applies the request when Request is over
 }
 
-// ErrCutOff is the error if a request or its reply was lost. It is joined with the error of the caller's ctx.
+// ErrCutOff is the error of a request whose caller got no reply before its ctx ended. It is joined with the error of
+// that ctx.
 var ErrCutOff = errors.New("memlock: cut off")
 
-// Intercept calls f for each later request. The result of f is the fault of that request. If f is nil, later requests have no
-// faults.
+// Intercept makes the store call f for each later request, and applies the fault that f returns. If f is nil,
+// later requests have no faults.
 func (b *Backend) Intercept(f func(Call) Fault) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.intercept = f
 }
 
-// LoseReply loses the reply to the next request of this kind. The request itself is applied.
+// LoseReply makes the store apply the next request of the kind op and lose its reply. It replaces the function of
+// Intercept.
 func (b *Backend) LoseReply(op Op) {
 	done := false
 	b.Intercept(func(c Call) Fault {
@@ -59,14 +61,14 @@ func (b *Backend) LoseReply(op Op) {
 	})
 }
 
-// Calls returns the number of requests of this kind so far.
+// Calls returns the number of requests of the kind op that were sent so far.
 func (b *Backend) Calls(op Op) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.calls[op]
 }
 
-// fault returns the fault of one request.
+// fault counts a request of the kind op and returns the fault that Intercept chose for it.
 func (b *Backend) fault(op Op) Fault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +80,7 @@ func (b *Backend) fault(op Op) Fault {
 	return b.intercept(c)
 }
 
-// call runs apply under the lock, with the fault of its request and its reply.
+// call runs apply with b.mu held, and simulates the fault of the request before and after that.
 func call[T any](ctx context.Context, b *Backend, op Op, apply func() (T, error)) (T, error) {
 	var zero T
 	f := b.fault(op)
@@ -106,7 +108,7 @@ func call[T any](ctx context.Context, b *Backend, op Op, apply func() (T, error)
 	return reply, err
 }
 
-// pause waits for d. It returns false if ctx ended first. If ctx has already ended, the caller sends no request.
+// pause waits for d. It returns false if ctx ends before that. If d is zero, it returns whether ctx has not ended yet.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -121,7 +123,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// cutOff waits until ctx ends, like a caller that gets no reply.
+// cutOff waits until ctx ends, as for a reply that never comes, and returns [ErrCutOff].
 func cutOff(ctx context.Context) error {
 	<-ctx.Done()
 	return oneline.Join(ErrCutOff, ctx.Err())

@@ -79,7 +79,7 @@ func (b *Backend) end(key driver.Key, l *row, now time.Time) {
 	b.wake(key)
 }
 
-// Lose ends every lease on name, in each namespace. The holder notices at its next renewal.
+// Lose ends the lease or pause on name in every namespace. The holder notices the loss at its next renewal.
 func (b *Backend) Lose(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +90,7 @@ func (b *Backend) Lose(name string) {
 	}
 }
 
-// Expire ends the lease on key, as if its TTL were over.
+// Expire makes the lease on key expire now, as if its TTL were over.
 func (b *Backend) Expire(key driver.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 
 type watcher struct{ wake func() }
 
-// Notify implements [driver.Notifier]. A release notifies the waiters. An expiry does not notify them, as in most stores.
+// Notify implements [driver.Notifier]. A release notifies the waiters. An expiry notifies nobody, as in most stores.
 func (b *Backend) Notify(_ context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -27,7 +27,7 @@ func (b *Backend) Notify(_ context.Context, key driver.Key, wake func()) (stop f
 	}, nil
 }
 
-// wake notifies the waiters for key. The caller must hold mu. The functions that wake calls never block.
+// wake calls the function of each waiter for key. These functions must not block, because the caller holds mu.
 func (b *Backend) wake(key driver.Key) {
 	for w := range b.watchers[key] {
 		w.wake()
