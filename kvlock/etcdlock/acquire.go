@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire makes one attempt, in one transaction. The transaction puts an entry if the lock is free, and else reads the
-// holder. It never overtakes waiters in the queue.
+// Acquire makes one attempt, in one transaction. If the lock is free, the transaction puts an entry. Otherwise the
+// transaction reads the holder's entry. Acquire never overtakes waiters in the queue.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
@@ -28,7 +28,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return g, err
 }
 
-// admit refuses requests that etcd cannot keep, and reserves the nonce until end is called.
+// admit refuses requests whose options etcd cannot keep. Otherwise it reserves the nonce until the caller calls end.
 func (b *Backend) admit(ctx context.Context, r driver.Request) (end func(), err error) {
 	switch {
 	case b.err != nil:
@@ -49,9 +49,9 @@ func cannotKeep(option string) error {
 	return driver.Permanent(fmt.Errorf("etcdlock: %s: a lock in etcd is free as soon as its key is deleted, so etcd cannot delay the next grant", option))
 }
 
-// onSession calls write, which puts an entry, on a session. If an earlier request of the same nonce may have left an
-// entry on a session, it uses that one, and else the session for new locks. If etcd no longer has the session's lease,
-// it retries once on a new session.
+// onSession calls write on a session, and write puts an entry. If an earlier request of the same nonce may have left an
+// entry on a session, onSession uses that session. Otherwise it uses the session for new locks. If etcd no longer has
+// the session's lease, onSession retries once on a new session.
 func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*session) error) error {
 	for again := true; ; again = false {
 		s, err := b.sessionFor(ctx, r)
@@ -76,8 +76,9 @@ func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*s
 	}
 }
 
-// If a request failed with err, undo deletes what it may have written. etcd also answers "no space" to a request that it
-// carried out with the last of its space (quotaApplierV3 in server/etcdserver/apply). Deleting needs no space.
+// undo deletes the entry that a request may have put although it failed with err. etcd also answers "no space" to a
+// request that it executed with the last of its space (quotaApplierV3 in server/etcdserver/apply). undo works on a full
+// store, because a deletion needs no space.
 func (b *Backend) undo(ctx context.Context, r driver.Request, err error) error {
 	if h := b.enlisted(r); h != nil {
 		if _, failed := b.delete(ctx, h.entry); failed != nil {
@@ -101,7 +102,7 @@ func (b *Backend) sessionFor(ctx context.Context, r driver.Request) (*session, e
 func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (driver.Grant, error) {
 	mine := b.enlist(r, s)
 	free := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(b.barrier(r.Key)), "=", 0).WithPrefix()}
-	if b.shared { // for shared locks the request's own entry is no barrier, and must not be written twice
+	if b.shared { // a shared barrier does not include the request's own entry, so check that this entry does not exist yet
 		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
 	}
 	put := clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))

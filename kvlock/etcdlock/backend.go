@@ -19,16 +19,16 @@ type Backend struct {
 	shared bool
 }
 
-// store is the common part of the exclusive and the shared form of a backend.
+// store is the state that a Backend shares with the Backend for shared locks (see Shared).
 type store struct {
 	client *clientv3.Client
 	prefix string
-	err    error // why the backend cannot work
+	err    error // an invalid option or client; nil if the backend can work
 
 	mu       sync.Mutex
-	places   map[int64]*place // sessions for new locks, by the seconds of their leases
+	places   map[int64]*place // sessions for new locks; each map key is the length of an etcd lease in seconds
 	holds    map[driver.Nonce]*hold
-	busy     map[driver.Nonce]bool // running acquisitions, and entries that are being deleted
+	busy     map[driver.Nonce]bool // nonces of running acquisitions, and of entries that sweep is deleting
 	sentries map[*session]*sentry
 	released memory
 	paused   memory
@@ -44,14 +44,15 @@ var (
 // Option configures a backend.
 type Option func(*store)
 
-// Prefix sets the beginning of all keys, before a slash. The default is "rowlock". Backends with the same cluster and
-// prefix share their locks.
+// Prefix sets the text that all keys begin with. A slash follows the prefix in each key. The default is "rowlock".
+// Backends with the same cluster and prefix share their locks.
 func Prefix(p string) Option { return func(s *store) { s.prefix = p } }
 
 // New makes a backend that keeps locks in the cluster of client. It does no I/O. If an option is invalid, rowlock.New
 // returns the error.
 //
-// Set the client's DialKeepAliveTime (gRPC permits 10 s or more), so that a connection that falls silent is replaced.
+// Set the client's DialKeepAliveTime (gRPC permits 10 s or more), so that the client replaces a connection on which
+// nothing arrives any more.
 func New(client *clientv3.Client, opts ...Option) *Backend {
 	s := &store{
 		client: client, prefix: "rowlock",
@@ -74,17 +75,17 @@ func New(client *clientv3.Client, opts ...Option) *Backend {
 	return &Backend{store: s}
 }
 
-// Shared returns the form of b for shared locks (readers). Its grants of a name may be held together, and exclude the
-// grants of b and of every other exclusive holder (writers). Readers and writers wait in the same queue, so a reader
-// does not overtake a waiting writer. The form uses the same sessions as b.
+// Shared returns a backend for shared locks (readers) that uses the sessions of b. Many readers can hold a name at the
+// same time. Readers exclude b's grants and all other exclusive holders (writers). Readers and writers wait in the same
+// queue, so a reader does not overtake a waiting writer.
 //
-// The tokens of readers rise like all others, so do not fence with them: a later reader would make the fence reject the
-// earlier ones.
+// Do not fence with the tokens of readers. Each reader has a larger token than earlier readers, so the fence would
+// reject the earlier readers while they still hold the lock.
 func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
 const backendName = "etcdlock"
 
-// Capabilities describes what etcd promises.
+// Capabilities implements [driver.Backend].
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,

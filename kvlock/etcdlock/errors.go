@@ -17,16 +17,17 @@ var (
 	errBusy      = errors.New("etcdlock: another call for this acquisition is running")
 )
 
-// permanent are the errors that a retry cannot fix.
+// permanent lists the errors that a retry cannot fix.
 var permanent = []error{
 	rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrRoleNotGranted,
 	rpctypes.ErrInvalidAuthMgmt,
 }
 
-// refusedFor are the errors of a server that changed nothing. ErrNoSpace does not prove that: see undo.
+// refusedFor lists the errors that prove that the server changed nothing. ErrNoSpace is not in the list, because a
+// request with that error may have been executed: see undo.
 var refusedFor = []error{rpctypes.ErrNoLeader, rpctypes.ErrLeaderChanged, rpctypes.ErrTooManyRequests, rpctypes.ErrRequestTooLarge}
 
-// classify marks the errors of a write that certainly had no effect.
+// classify marks err as permanent if a retry cannot fix it, and as not applied if the write certainly had no effect.
 func classify(err error) error {
 	for _, h := range permanent {
 		if errors.Is(err, h) {
@@ -41,7 +42,7 @@ func classify(err error) error {
 	return err
 }
 
-// ofRead marks the error of a call that changes nothing.
+// ofRead marks the error of a read as not applied, because a read changes nothing.
 func ofRead(err error) error {
 	if err = classify(err); driver.IsNotApplied(err) {
 		return err
@@ -51,7 +52,7 @@ func ofRead(err error) error {
 
 func noLease(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) }
 
-// clientError converts err as etcd's client does.
+// clientError converts the error of a direct gRPC call into the error that etcd's client would return.
 func clientError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -7,7 +7,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// hold is a key of this process: of a grant, of a running acquisition, or of one whose reply is missing.
+// hold records one key of this process. The key belongs to a grant, to a running acquisition, or to an acquisition
+// whose reply is missing.
 type hold struct {
 	key     driver.Key
 	entry   string
@@ -21,7 +22,8 @@ type hold struct {
 	end context.CancelCauseFunc
 }
 
-// enlist returns the key for a request on s: the one that the request has, or the first unused one.
+// enlist returns the key for request r on session s. A repeated request keeps its key. A new request gets the first
+// unused key.
 func (b *Backend) enlist(r driver.Request, s *session) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -37,7 +39,7 @@ func (b *Backend) enlist(r driver.Request, s *session) string {
 	}
 }
 
-// enlisted returns what is known about an earlier request of the same nonce, or nil.
+// enlisted returns the hold of an earlier request of the same nonce, or nil.
 func (b *Backend) enlisted(r driver.Request) *hold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +49,8 @@ func (b *Backend) enlisted(r driver.Request) *hold {
 	return nil
 }
 
-// forgetAbsent forgets an entry that certainly does not exist, unless a late request may still put it.
+// forgetAbsent removes the hold of a request whose entry certainly does not exist. It keeps the hold if a late request
+// may still put the entry.
 func (b *Backend) forgetAbsent(r driver.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +59,8 @@ func (b *Backend) forgetAbsent(r driver.Request) {
 	}
 }
 
-// unlist forgets h. Its key is reused unless a late request may still put or delete it. The caller holds mu.
+// unlist removes h from the holds. The session can reuse the key of h, unless a late request may still put or delete
+// that key. The caller holds mu.
 func (s *store) unlist(nonce driver.Nonce, h *hold) {
 	delete(s.holds, nonce)
 	if !h.doubted && !h.leaving {
@@ -68,14 +72,14 @@ func (s *store) unlist(nonce driver.Nonce, h *hold) {
 func (b *Backend) hold(r driver.Request, token driver.Token, s *session) driver.Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.holds[r.Nonce]; h != nil { // otherwise its session has just ended
+	if h := b.holds[r.Nonce]; h != nil { // nil if the session has just ended
 		h.token = token
 		b.guard(s)
 	}
 	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl)}
 }
 
-// held returns what is known about g, or nil if g is not a grant of b.
+// held returns the hold of g, or nil if g is not a current grant of b.
 func (b *Backend) held(g driver.Grant) *hold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +97,7 @@ func (s *store) isLeaving(h *hold) bool {
 	return h.leaving
 }
 
-// find is held, but a grant without a token matches any hold of its nonce.
+// find returns the hold of g like held, but a grant without a token matches any hold of its nonce.
 func (b *Backend) find(g driver.Grant) *hold {
 	if g.Token != 0 {
 		return b.held(g)
@@ -101,8 +105,8 @@ func (b *Backend) find(g driver.Grant) *hold {
 	return b.enlisted(driver.Request{Key: g.Key, Nonce: g.Nonce})
 }
 
-// forget drops what is known about g. It keeps an entry that a late request may still put, because that must be deleted
-// again.
+// forget removes the hold of g. If g has no token and a late request may still put the entry, forget keeps the hold,
+// because that entry must be deleted again.
 func (b *Backend) forget(g driver.Grant) {
 	h := b.find(g)
 	b.mu.Lock()
@@ -112,7 +116,7 @@ func (b *Backend) forget(g driver.Grant) {
 	}
 }
 
-// forgetOld drops the uncertain entries of each session that was not renewed for twice its TTL. The caller holds mu.
+// forgetOld removes the doubted holds of each session that was not renewed for twice its TTL. The caller holds mu.
 func (s *store) forgetOld() {
 	for nonce, h := range s.holds {
 		if h.token == 0 && h.doubted && time.Since(h.session.proven) > 2*h.session.ttl {
@@ -121,7 +125,7 @@ func (s *store) forgetOld() {
 	}
 }
 
-// begin reserves a nonce, so that one call at a time works on it.
+// begin reserves a nonce, so that one call at a time works on it. It returns false if the nonce is already reserved.
 func (s *store) begin(nonce driver.Nonce) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +142,7 @@ func (s *store) done(nonce driver.Nonce) {
 	delete(s.busy, nonce)
 }
 
-// memory holds the most recent releases, so that a release may be repeated.
+// memory holds the most recent releases or pauses, so that repeating such a request succeeds.
 type memory struct {
 	set   map[ended]bool
 	order []ended

@@ -73,7 +73,7 @@ func status(key driver.Key, first *mvccpb.KeyValue, left time.Duration) driver.S
 	}
 }
 
-// left returns the remaining TTL of an entry's session, in whole seconds.
+// left returns the remaining TTL of the session that kv belongs to, in whole seconds.
 func (b *Backend) left(ctx context.Context, kv *mvccpb.KeyValue) (time.Duration, error) {
 	lease, err := b.client.TimeToLive(ctx, clientv3.LeaseID(kv.Lease))
 	if err != nil {
@@ -82,8 +82,8 @@ func (b *Backend) left(ctx context.Context, kv *mvccpb.KeyValue) (time.Duration,
 	return max(0, time.Duration(lease.TTL)*time.Second), nil
 }
 
-// ForceRelease implements [driver.Operator]. It deletes the entry of the holder with that token. It needs live, because
-// every entry in etcd belongs to a living session.
+// ForceRelease implements [driver.Operator]. It deletes the holder's entry if the entry has that token. It refuses
+// unless live is set, because every entry in etcd belongs to a living session or to a paused lock.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	first, err := b.oldest(ctx, key)
 	switch {
@@ -102,12 +102,13 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	return classify(err)
 }
 
-// tell writes the holder's entry to its session's key, which the holder's process watches.
+// tell returns the operation that writes the key of entry into the key of its session. The holder's process watches the
+// session's key.
 func (b *Backend) tell(entry *mvccpb.KeyValue) clientv3.Op {
 	key := b.sessionKey(clientv3.LeaseID(entry.Lease))
 	stands := clientv3.Compare(clientv3.CreateRevision(key), ">", 0)
 	return clientv3.OpTxn([]clientv3.Cmp{stands}, []clientv3.Op{clientv3.OpPut(key, string(entry.Key), clientv3.WithIgnoreLease())}, nil)
 }
 
-// Prune implements [driver.Operator]. There is nothing to delete.
+// Prune implements [driver.Operator]. There is nothing to delete, because etcd stores nothing about free locks.
 func (b *Backend) Prune(context.Context, time.Duration) (int, error) { return 0, nil }

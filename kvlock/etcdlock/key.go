@@ -10,12 +10,12 @@ import (
 )
 
 // Keys are PREFIX/NAMESPACE/NAME/%-x-LEASE-NUMBER, or %-s-… for shared locks. A slash inside a part is escaped, so that
-// no name is a prefix of another. No part of a name begins with the mark that precedes x and s. So the queue of a lock
-// never contains keys of a longer prefix that begins like the lock's keys.
+// no name is a prefix of another. An escaped namespace or name never begins with the mark "%-". So the queue of a lock
+// never contains keys of a backend whose longer prefix begins like the lock's keys.
 //
-// Lease and number give each acquisition a key of its own while it lasts. The key is reused later, because etcd's index
-// keeps every key until compaction, and the search for the oldest key of a queue reads all of them. With a nonce
-// instead of the number, each acquisition would be slower than the one before.
+// LEASE and NUMBER give each acquisition a key of its own while it lasts. A later acquisition reuses the key. Without
+// reuse, each acquisition would be slower than the one before: etcd's index keeps every key until compaction, and the
+// search for the oldest key of a queue reads all of them. So the key does not contain the nonce.
 
 const (
 	mark          = "%-"
@@ -33,13 +33,14 @@ func (s *store) under(namespace string) string {
 	return s.prefix + "/" + escaper.Replace(namespace) + "/"
 }
 
-// queue returns the prefix of the keys of one lock. The oldest are the holders', the others the waiters'.
+// queue returns the prefix of the keys of one lock. The oldest keys belong to the holders, and the other keys to the
+// waiters.
 func (s *store) queue(key driver.Key) string {
 	return s.under(key.Namespace) + escaper.Replace(key.Name) + "/" + mark
 }
 
-// barrier returns the prefix of the keys that block a later request: all keys, or for a shared request the exclusive
-// ones.
+// barrier returns the prefix of the keys that block a later request. All keys of the lock block an exclusive request.
+// Only exclusive keys block a shared request.
 func (b *Backend) barrier(key driver.Key) string {
 	if b.shared {
 		return b.queue(key) + exclusiveMark
@@ -47,7 +48,7 @@ func (b *Backend) barrier(key driver.Key) string {
 	return b.queue(key)
 }
 
-// entry returns the key with this number on a session.
+// entry returns the key for an acquisition of a lock on session s with this number.
 func (b *Backend) entry(key driver.Key, s *session, number int) string {
 	kind := exclusiveMark
 	if b.shared {
@@ -56,13 +57,13 @@ func (b *Backend) entry(key driver.Key, s *session, number int) string {
 	return fmt.Sprintf("%s%s%016x-%d", b.queue(key), kind, int64(s.id), number)
 }
 
-// sessionKey returns the key that is watched for a session. It is in no queue of any prefix, because no part of a name
-// is a single percent sign, and its last part does not begin with the mark.
+// sessionKey returns the key that is watched for a session. It belongs to no queue of any prefix: no escaped name is a
+// single percent sign, and the last part of this key does not begin with the mark.
 func (s *store) sessionKey(lease clientv3.LeaseID) string {
 	return fmt.Sprintf("%s/%%/%016x", s.prefix, int64(lease))
 }
 
-// parse returns the lock whose queue contains an entry.
+// parse returns the lock to whose queue the key entry belongs.
 func (s *store) parse(entry string) (key driver.Key, ok bool) {
 	rest, ok := strings.CutPrefix(entry, s.prefix+"/")
 	parts := strings.Split(rest, "/")

@@ -11,11 +11,11 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// led sends a request to a node that knows a leader. The client uses its nodes in turn, including one that is cut off
-// from the others and would keep the request until its limit. WithRequireLeader makes such a node refuse the request
-// before it looks at it (newUnaryInterceptor in server/etcdserver/api/v3rpc). The request is then retried on the next
-// node, for as long as an election may take. A read that an election interrupts is also retried. A server never answers
-// a write with that error (requestCurrentIndex in server/etcdserver).
+// led sends a request to a node that knows a leader. The client uses its nodes in turn. A node that is cut off from the
+// other nodes would keep the request until the request's timeout. WithRequireLeader makes such a node refuse the
+// request at once, before executing anything (newUnaryInterceptor in server/etcdserver/api/v3rpc). led then retries the
+// request on the next node, for as long as an election may take. led also retries a read that an election interrupts
+// (ErrLeaderChanged). A server never answers a write with ErrLeaderChanged (requestCurrentIndex in server/etcdserver).
 func led[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
 	const limit, pause = 5 * time.Second, 20 * time.Millisecond
 	ctx = clientv3.WithRequireLeader(ctx)
@@ -29,19 +29,19 @@ func led[T any](ctx context.Context, request func(context.Context) (T, error)) (
 	}
 }
 
-// commit sends a transaction by led.
+// commit sends a transaction through led.
 func (s *store) commit(ctx context.Context, on []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	return led(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return s.client.Txn(ctx).If(on...).Then(then...).Else(otherwise...).Commit()
 	})
 }
 
-// get sends a read by led.
+// get sends a read through led.
 func (s *store) get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	return led(ctx, func(ctx context.Context) (*clientv3.GetResponse, error) { return s.client.Get(ctx, key, opts...) })
 }
 
-// delete sends an unconditional deletion by led.
+// delete sends an unconditional deletion through led.
 func (s *store) delete(ctx context.Context, key string) (*clientv3.DeleteResponse, error) {
 	return led(ctx, func(ctx context.Context) (*clientv3.DeleteResponse, error) { return s.client.Delete(ctx, key) })
 }

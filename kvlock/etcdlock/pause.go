@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Pause detaches the entry of g from its lease, so that no session ends it. The entry keeps its place at the head of
-// the queue, and its revision, which is its token. The session does not reuse its key.
+// Pause detaches the entry of g from its lease, so that the entry outlives every session. The entry stays at the head
+// of the queue, and keeps its revision, which is its token. The session does not reuse the entry's key.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
@@ -23,7 +23,7 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	switch {
 	case before:
 		return nil
-	case h == nil || b.shared: // other holders of a shared lock would keep it
+	case h == nil || b.shared: // a shared lock cannot be paused, because its other holders would keep it
 		return driver.ErrNotHeld
 	}
 	granted := clientv3.Compare(clientv3.CreateRevision(h.entry), "=", int64(g.Token))

@@ -13,10 +13,10 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Await implements [driver.Awaiter]. It puts an entry at the end of the queue. If others are before it, it calls wait,
-// and waits only for the last entry before its own to be deleted. So a release wakes one waiter. A shared request waits
-// for the last exclusive entry before it, so that adjacent readers wake together. It waits until the context of the
-// wait ends, or until etcd has not answered for r.TTL. If it gives up, it deletes its entry.
+// Await implements [driver.Awaiter]. It puts an entry at the end of the queue. If other entries are before this entry,
+// Await calls wait. It then waits only until the last of those entries is deleted. So a release wakes one waiter. A
+// shared request waits for the last exclusive entry before its own, so that adjacent readers wake together. Await gives
+// up when the context that wait returned ends, or when etcd has not answered for r.TTL. It then deletes its entry.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
@@ -52,10 +52,10 @@ type waiter struct {
 	entry    string
 	session  *session
 	revision int64            // the entry's create revision
-	before   *mvccpb.KeyValue // the youngest entry that blocks ours
-	holds    bool             // the entry before is known to be the holder, because it was the only entry
+	before   *mvccpb.KeyValue // the youngest entry that blocks this waiter; nil if none does
+	holds    bool             // whether before is certainly the holder's entry, because it was the only entry
 	seen     int64            // the revision of the last read of the queue
-	heard    time.Time        // sending time of the last request that etcd answered
+	heard    time.Time        // when the last request that etcd answered was sent
 }
 
 // enter puts the entry, and reads the entry before it in the same transaction.
@@ -85,7 +85,8 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 	return w.look(ctx)
 }
 
-// look reads the entry that is before ours now, and proves that ours still exists, in one read-only transaction.
+// look reads which entry blocks the waiter now, and proves that the waiter's own entry still exists. It does so in one
+// read-only transaction.
 func (w *waiter) look(ctx context.Context) error {
 	sent := time.Now()
 	last := clientv3.OpGet(w.backend.barrier(w.request.Key), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)
@@ -103,7 +104,7 @@ func (w *waiter) look(ctx context.Context) error {
 	return nil
 }
 
-// refusal describes the holder. It is nil if no entry is before ours any longer.
+// refusal describes the holder. It returns nil if no entry blocks the waiter any longer.
 func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
 	if w.holds {
 		return refusal(w.before), nil
@@ -113,18 +114,19 @@ func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case oldest == nil: // our entry does not exist either
+	case oldest == nil: // the waiter's own entry does not exist either
 		return nil, driver.NotApplied(errEntryLost)
 	}
 	w.heard = sent
 	if oldest.CreateRevision == w.revision {
 		w.before = nil
-		return nil, nil //nolint:nilnil // no entry blocks ours
+		return nil, nil //nolint:nilnil // no entry blocks the waiter
 	}
 	return refusal(oldest), nil
 }
 
-// leave deletes the entry even if ctx has ended. The returned error says whether the entry is certainly deleted.
+// leave deletes the waiter's entry, even if ctx has ended. It returns err, marked as not applied if the entry is
+// certainly deleted.
 func (w *waiter) leave(ctx context.Context, err error) error {
 	gone := w.session == nil || errors.Is(err, errEntryLost) || errors.Is(err, errLeaseLost)
 	if gone && driver.IsNotApplied(err) {
@@ -135,7 +137,7 @@ func (w *waiter) leave(ctx context.Context, err error) error {
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	_, failed := w.backend.delete(inner, w.entry)
-	if w.session == nil { // the entry may still be put
+	if w.session == nil { // a late request may still put the entry
 		return err
 	}
 	if failed == nil {
@@ -143,5 +145,5 @@ func (w *waiter) leave(ctx context.Context, err error) error {
 		return ofRead(err)
 	}
 	w.backend.doubt(w.request, w.session)
-	return oneline.Join(ctx.Err(), fmt.Errorf("etcdlock: the entry in the queue was not deleted: %v", err)) //nolint:errorlint // err says nothing about the entry
+	return oneline.Join(ctx.Err(), fmt.Errorf("etcdlock: the entry in the queue was not deleted: %v", err)) //nolint:errorlint // err does not say whether the entry exists
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Release deletes the entry of g if its create revision is the token.
+// Release deletes the entry of g if the entry's create revision is the token of g.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
@@ -55,7 +55,7 @@ func (b *Backend) wasReleased(g driver.Grant) bool {
 	return g.Token != 0 && b.released.has(g)
 }
 
-// remove deletes an entry if it has that token. Token zero matches any.
+// remove deletes an entry if it has that token, and reports whether it has done so. Token zero matches any entry.
 func (b *Backend) remove(ctx context.Context, entry string, token driver.Token) (bool, error) {
 	if token == 0 {
 		reply, err := b.delete(ctx, entry)
@@ -66,8 +66,8 @@ func (b *Backend) remove(ctx context.Context, entry string, token driver.Token) 
 	return err == nil && reply.Succeeded, err
 }
 
-// deletedBefore returns nil if a missing entry was deleted by an earlier release that got no answer. If the session
-// still lives, the entry cannot have ended with it.
+// deletedBefore returns nil if an earlier release of h, which got no answer, has deleted the missing entry. It checks
+// that the session still lives, because the end of the session also deletes the entry.
 func (b *Backend) deletedBefore(ctx context.Context, h *hold) error {
 	if !b.isLeaving(h) {
 		return driver.ErrNotHeld

@@ -10,9 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Renew renews the sessions of the grants, and proves that each of their entries still exists. It sends two concurrent
-// requests for each session, for any number of grants, and commits nothing. (If there are more than a
-// hundred entries, they are read in several requests.)
+// Renew renews the sessions of the grants, and proves that each of their entries still exists. For each session it
+// sends two concurrent requests, and one more for each further hundred grants. These requests commit nothing.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -48,7 +47,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, nil
 }
 
-// renew sets the outcomes of the grants of one session. of has their indexes.
+// renew sets the outcomes of the grants of one session. The slice of contains the indexes of those grants.
 func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, entries []string, of []int, outcomes []driver.Outcome) error {
 	const part = 100 // a transaction may have 128 comparisons
 	var group sync.WaitGroup
@@ -88,7 +87,8 @@ func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, 
 	return err
 }
 
-// prove checks whether some entries still exist as they were granted.
+// prove sets the outcomes of the grants with the indexes in some: Renewed if the entry still exists with the grant's
+// token, and Lost if not.
 func (b *Backend) prove(ctx context.Context, grants []driver.Grant, entries []string, some []int, outcomes []driver.Outcome) error {
 	same := make([]clientv3.Cmp, len(some))
 	gets := make([]clientv3.Op, len(some))
@@ -118,11 +118,12 @@ func (b *Backend) doubtful(s *session) bool {
 	return s.doubted
 }
 
-// sweep deletes the unknown entries of a session in doubt. A request without a reply may be carried out after it was
-// given up, and its entry would live as long as the session.
+// sweep deletes the entries of a doubted session that belong to no known acquisition. etcd may execute a request
+// without a reply after the caller has given up. The entry of that request would live as long as the session.
 //
-// It deletes only the revision that existed before it checked that no acquisition wants the entry. A later one may
-// belong to an acquisition that began before the doubt and reuses the key. It does not delete a paused entry.
+// sweep reads the entry's revision, then checks that no acquisition wants the entry, and deletes only that revision. A
+// later revision may belong to an acquisition that began before the session was doubted, and that reuses the key. sweep
+// does not delete a paused entry.
 func (b *Backend) sweep(ctx context.Context, s *session) {
 	lease, err := b.client.TimeToLive(ctx, s.id, clientv3.WithAttachedKeys())
 	if err != nil {
@@ -153,7 +154,7 @@ func (b *Backend) sweep(ctx context.Context, s *session) {
 	}
 }
 
-// ownerOf finds the acquisition of an entry.
+// ownerOf returns the nonce of the acquisition to which an entry belongs.
 func (s *store) ownerOf(entry string) (driver.Nonce, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

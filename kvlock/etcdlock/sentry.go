@@ -16,10 +16,11 @@ import (
 var _ driver.Idler = (*Backend)(nil)
 
 // sentry watches one session that holds locks. It is needed because an answered renewal does not prove that the lease
-// lasts: a leader that was suspended may revoke renewed leases when it continues (see the package comment).
+// will last. A leader that was suspended may revoke renewed leases when it continues (see the package comment).
 //
-// The sentry watches the session's own key. etcd deletes all keys of a lease in one transaction, so this deletion
-// reports the end of them all. A session needs one watch and one goroutine for any number of locks.
+// The sentry watches the session's own key. etcd deletes all keys of a lease in one transaction, so the deletion of
+// this key reports the end of all locks of the session. A session needs one watch and one goroutine for any number of
+// locks.
 type sentry struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the sentry has ended
@@ -40,7 +41,7 @@ func (s *store) guard(open *session) {
 		stop := context.AfterFunc(s.client.Ctx(), cancel) // a closed client delivers no events
 		defer stop()
 		s.watch(ctx, open)
-		<-ctx.Done() // a session that cannot be watched is not retried
+		<-ctx.Done() // if etcd refuses the watch, there is no retry
 		s.relieve(open, w)
 	}()
 }
@@ -52,7 +53,7 @@ func (s *store) relieve(open *session, w *sentry) {
 	s.end(open, w)
 }
 
-// end is relieve for callers that hold mu.
+// end does the same as relieve, for callers that hold mu.
 func (s *store) end(open *session, w *sentry) {
 	w.cancel()
 	w.limit.Stop()
@@ -61,7 +62,8 @@ func (s *store) end(open *session, w *sentry) {
 	}
 }
 
-// giveUp ends a session that etcd has not confirmed for twice its TTL. It is unused, or etcd is silent.
+// giveUp ends a session that etcd has not confirmed for twice its TTL. Such a session is unused, or etcd does not
+// answer.
 func (s *store) giveUp(open *session, w *sentry) {
 	s.mu.Lock()
 	left := 2*open.ttl - time.Since(open.proven)
@@ -74,8 +76,8 @@ func (s *store) giveUp(open *session, w *sentry) {
 	}
 }
 
-// watch returns when the session or ctx has ended, or when etcd does not permit the watch. Then the next renewal
-// notices the end of the session.
+// watch returns when the session or ctx has ended, or when etcd does not permit the watch. If etcd does not permit the
+// watch, the next renewal notices the end of the session.
 func (s *store) watch(ctx context.Context, open *session) {
 	const shortest = 10 * time.Millisecond
 	pause, stands := shortest, false
@@ -96,7 +98,8 @@ func (s *store) watch(ctx context.Context, open *session) {
 	}
 }
 
-// post puts the session's key, or reads whether it still exists. It returns the revision from which to watch it.
+// post puts the session's key. If stands is set, the key has been put before, and post checks whether it still exists.
+// post returns the revision from which to watch the key.
 func (s *store) post(ctx context.Context, open *session, stands bool) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, open.timeout())
 	defer cancel()
@@ -140,7 +143,7 @@ func (s *store) follow(ctx context.Context, open *session, revision int64) error
 	return ctx.Err()
 }
 
-// forcedRelease ends the lock that a forced release has named in its session's key: see ForceRelease.
+// forcedRelease ends the lock whose key a forced release has written into the session's key (kv): see ForceRelease.
 func (s *store) forcedRelease(open *session, kv *mvccpb.KeyValue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +167,7 @@ func (b *Backend) CloseIdle(ctx context.Context) {
 			delete(idle, h.session)
 		}
 	}
-	for open, w := range idle { // under mu, before a new grant relies on a sentry
+	for open, w := range idle { // under mu, so that no new grant relies on a sentry that is about to end
 		b.end(open, w)
 	}
 	b.mu.Unlock()

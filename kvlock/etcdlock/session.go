@@ -12,8 +12,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// session is one etcd lease, which any number of locks use. It has no goroutine of its own. Renewals of its locks,
-// waiters in a queue, and acquisitions that need it renew it. An unused session ends after its TTL.
+// session is one etcd lease, which any number of locks use. No goroutine of its own renews a session. It is renewed by
+// renewals of its locks, by waiters in a queue, and by acquisitions that need more of its TTL. An unused session ends
+// after its TTL.
 type session struct {
 	id  clientv3.LeaseID
 	ttl time.Duration   // as granted by etcd
@@ -21,19 +22,19 @@ type session struct {
 	end context.CancelCauseFunc
 
 	// Guarded by Backend.mu.
-	proven  time.Time       // sending time of the last request that etcd answered with the lease's full TTL
+	proven  time.Time       // when the last request was sent that etcd answered with the lease's full TTL
 	doubted bool            // a reply is missing, so that an unknown entry may exist
 	used    map[string]bool // entries that exist, or may exist
 }
 
-// place keeps the session for new locks with one length of lease.
+// place holds the current session for new locks whose etcd lease has the same length.
 type place struct {
 	turn    chan struct{} // held by the goroutine that makes or renews the session
 	session *session      // nil at first
 }
 
-// seconds returns the length of the lease for a TTL. It is an eighth longer, so that not every acquisition must renew
-// the lease to get a full TTL.
+// seconds returns the length of the etcd lease for locks with this TTL, in seconds. The lease is an eighth longer than
+// ttl, so that not every acquisition must renew the lease to get a full TTL.
 func seconds(ttl time.Duration) int64 {
 	return int64((ttl + ttl/8 + time.Second - 1) / time.Second)
 }
@@ -79,7 +80,7 @@ func (b *Backend) session(ctx context.Context, ttl time.Duration) (*session, err
 	return s, nil
 }
 
-// timeout is the limit of one request. It is short enough for several before the session ends.
+// timeout returns the limit of one request. It is so short that several requests can time out before the session ends.
 func (s *session) timeout() time.Duration { return min(s.ttl/6, 5*time.Second) }
 
 // usable reports whether new locks may use s.
@@ -94,15 +95,15 @@ func (b *Backend) fresh(s *session, ttl time.Duration) bool {
 	return b.age(s) <= s.ttl-ttl
 }
 
-// age is how long ago s was proven. It uses the clock that says longer, because the monotonic clock stops while the
-// machine sleeps.
+// age returns how long ago s was proven. It returns the longer of the times on the monotonic clock and the wall clock,
+// because the monotonic clock stops while the machine sleeps.
 func (b *Backend) age(s *session) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return max(time.Since(s.proven), time.Now().Round(0).Sub(s.proven.Round(0)).Abs())
 }
 
-// ensure renews s if it is not fresh.
+// ensure renews s unless s certainly lives for ttl from now on.
 func (b *Backend) ensure(ctx context.Context, s *session, ttl time.Duration) error {
 	if b.fresh(s, ttl) {
 		return nil
@@ -110,8 +111,8 @@ func (b *Backend) ensure(ctx context.Context, s *session, ttl time.Duration) err
 	return b.beat(ctx, s)
 }
 
-// beat renews s for its full TTL from now, and ends it if etcd no longer has its lease. It makes one attempt. The
-// client's KeepAliveOnce would loop without a delay while there is no connection.
+// beat renews s for its full TTL from now, and ends it if etcd no longer has its lease. It does not call the client's
+// KeepAliveOnce, which would loop without a delay while there is no connection.
 func (b *Backend) beat(ctx context.Context, s *session) error {
 	if s.ctx.Err() != nil {
 		return errLeaseLost
@@ -135,9 +136,9 @@ func (b *Backend) beat(ctx context.Context, s *session) error {
 
 // keepAlive returns the TTL in seconds that the lease has now, or zero if the lease does not exist.
 //
-// It calls the method as if it were unary, which on the wire is a stream of one request. For each stream that it opens
-// itself, the client authenticates again if it has a password, which costs the server a password hash and a commit for
-// every renewal.
+// keepAlive calls the streaming method as a unary method. On the wire this is a stream of one request. A client with a
+// password authenticates again for each stream that it opens. That would cost the server a password hash and a commit
+// for every renewal.
 func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (int64, error) {
 	return led(ctx, func(ctx context.Context) (int64, error) {
 		reply := new(pb.LeaseKeepAliveResponse)
@@ -149,8 +150,9 @@ func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (int64, er
 	})
 }
 
-// why adds what is wrong with the connection to the error of a request that timed out. The client retries some requests
-// until their limit and reports no cause. A request that it does not retry fails at once with the cause.
+// why adds the connection's error to the error of a request that timed out. The client retries some requests until they
+// time out, and reports no cause. So why sends a request that the client does not retry. If the connection is broken,
+// that request fails at once with the cause.
 func (b *Backend) why(ctx context.Context, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -181,7 +183,7 @@ func (b *store) drop(s *session) {
 }
 
 // doubt records that a request that puts an entry on s got no answer. New locks then use another session, and renewals
-// of s look for unknown entries.
+// of s delete entries that belong to no known acquisition.
 func (b *Backend) doubt(r driver.Request, s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,15 +193,15 @@ func (b *Backend) doubt(r driver.Request, s *session) {
 	}
 }
 
-// over is an ended context. It stands for any grant that is not held.
+// over is an ended context. Session returns it for grants that are not held.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errLeaseLost)
 	return ctx
 }()
 
-// Session returns a context that ends when g is known to have ended: with its lease, or alone, by a forced release.
-// Both are watched. If a key is deleted by hand, the next renewal notices.
+// Session returns a context that ends when g is known to have ended: with its etcd lease, or alone, by a forced
+// release. A watch reports both events. If a key is deleted by hand, the next renewal notices.
 func (b *Backend) Session(g driver.Grant) context.Context {
 	h := b.held(g)
 	b.mu.Lock()

@@ -16,7 +16,8 @@ type view struct {
 	mine    *mvccpb.KeyValue
 }
 
-// view returns the reads that read decodes. mine is the request's entry, or empty.
+// view returns the operations that read a queue for a request. The method read decodes their replies. mine is the key
+// of the request's entry, or empty.
 func (b *Backend) view(key driver.Key, mine string) []clientv3.Op {
 	reads := []clientv3.Op{clientv3.OpGet(b.queue(key), clientv3.WithFirstCreate()...)}
 	if b.shared {
@@ -64,7 +65,8 @@ func (s *store) oldest(ctx context.Context, key driver.Key) (*mvccpb.KeyValue, e
 	return reply.Kvs[0], nil
 }
 
-// refusal describes a holder. Only etcd's leader knows since when and until when it holds the lock.
+// refusal describes the holder to which the entry oldest belongs. It sets no times, because only etcd's leader knows
+// when the holder's lease ends.
 func refusal(oldest *mvccpb.KeyValue) *driver.Held {
 	v, reason := parseValue(oldest.Value), driver.Leased
 	if oldest.Lease == 0 {

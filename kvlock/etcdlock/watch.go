@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// wait returns when the entry before ours may have been deleted and look has succeeded.
+// wait blocks until the entry before the waiter's own may have been deleted. It then calls look until look succeeds.
 func (w *waiter) wait(ctx context.Context) error {
 	if err := w.watch(ctx); err != nil || w.before == nil {
 		return err
@@ -37,14 +37,15 @@ func (w *waiter) wait(ctx context.Context) error {
 	}
 }
 
-// endsWait reports whether no further look can succeed. Without a leader, for example, a later one may.
+// endsWait reports whether err is final: no later look can succeed. An error such as a missing leader is not final.
 func endsWait(err error) bool { return errors.Is(err, errEntryLost) || driver.IsPermanent(err) }
 
-// watch waits until the entry before ours may have been deleted, and renews the session meanwhile. It also returns if
-// the watch ends for another reason: its revision was compacted, or the node has no leader.
+// watch waits until the entry before the waiter's own may have been deleted, and renews the session meanwhile. It also
+// returns if the watch ends for another reason: its revision was compacted, or the node has no leader.
 //
-// It watches from the current revision, and reads the queue again if the store has changed since the last look. etcd
-// may delay the events of a watch from a past revision by up to a tenth of a second.
+// It watches from the current revision, and reads the queue again if the store has changed since the last look. It does
+// not watch from the revision of that look, because etcd may delay the events of a watch from a past revision by up to
+// a tenth of a second.
 func (w *waiter) watch(ctx context.Context) error {
 	inner, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	replies := w.listen(inner)
@@ -78,8 +79,8 @@ func (w *waiter) watch(ctx context.Context) error {
 	}
 }
 
-// listen delivers the replies of the watch. The client's Watch does not return before the watch is created, so it runs
-// in a goroutine, which ends with ctx.
+// listen starts the watch, and returns a channel that receives its replies. The client's Watch blocks until the watch
+// is created, so it runs in a goroutine, which ends with ctx.
 func (w *waiter) listen(ctx context.Context) <-chan clientv3.WatchResponse {
 	replies, before := make(chan clientv3.WatchResponse), string(w.before.Key)
 	go func() {
@@ -95,7 +96,7 @@ func (w *waiter) listen(ctx context.Context) <-chan clientv3.WatchResponse {
 	return replies
 }
 
-// same reads the queue, and reports whether the entry before ours is unchanged.
+// same reads the queue, and reports whether the entry before the waiter's own is unchanged.
 func (w *waiter) same(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, w.session.timeout())
 	defer cancel()
@@ -103,8 +104,8 @@ func (w *waiter) same(ctx context.Context) bool {
 	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
 }
 
-// keep renews the session, unless another goroutine has just done so. It also sweeps the session, because unknown
-// entries would be renewed with it.
+// keep renews the session, unless another goroutine has just done so. If the session is doubted, keep also sweeps it,
+// because a renewal keeps unknown entries alive too.
 func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 	if w.backend.age(w.session) < every*3/4 {
 		w.heard = time.Now().Add(-w.backend.age(w.session))
