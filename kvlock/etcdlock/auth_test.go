@@ -25,7 +25,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// secured is a server with TLS and two users: one with the role of the documentation, and one without rights.
+// secured is a server with TLS and two users: "app" has the role that the package comment recommends, and "stranger"
+// has no rights.
 type secured struct {
 	*testserver.Server
 	trust *tls.Config
@@ -49,7 +50,7 @@ func newSecured(t *testing.T) *secured {
 	return s
 }
 
-// as makes a client with that user and password in its configuration.
+// as returns a client that authenticates with user and password.
 func (s *secured) as(t *testing.T, user, password string) *clientv3.Client {
 	t.Helper()
 	c := config(s.DSN)
@@ -60,8 +61,8 @@ func (s *secured) as(t *testing.T, user, password string) *clientv3.Client {
 	return client
 }
 
-// A user who may only read and write below the prefix can do everything that a backend does. A user without that right
-// gets an error that says so at once, and not that the store is silent. All of it runs over TLS.
+// A user who may only read and write below the prefix can use all functions of a backend. A user without that right
+// immediately gets an error about the missing right, not a timeout. The connections use TLS.
 func TestLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	s, ctx := newSecured(t), t.Context()
@@ -118,7 +119,7 @@ func TestRenewalsDoNotAuthenticate(t *testing.T) {
 	assert.InDelta(t, 0, metric(t, s.DSN, commits)-before, 3)
 }
 
-// A server whose certificate is not trusted is not used. The error is neither a refusal nor a grant.
+// If the client does not trust the server's certificate, TryAcquire fails with ErrUnavailable, and not with ErrHeld.
 func TestAnUntrustedServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, _ := certificate(t)
@@ -136,7 +137,7 @@ func certificate(t *testing.T) (certFile, keyFile string, trust *tls.Config) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // etcd's gateway is a client of the server
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // ClientAuth because etcd's gateway connects to its own server as a client
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)

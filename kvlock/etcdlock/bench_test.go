@@ -13,15 +13,15 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// BenchmarkAcquireRelease compares acquire and release of a free name with two bare commits, and with etcd's own mutex
-// on a session that stays.
+// BenchmarkAcquireRelease compares acquire and release of a free name with two bare commits, and with the mutex of
+// etcd's own client library on a session that it keeps.
 func BenchmarkAcquireRelease(b *testing.B) {
 	s := alone(b)
 	client := connect(b, s.DSN)
 	ctx := context.Background()
 	measure := func(name string, once func() error) {
 		b.Run(name, func(b *testing.B) {
-			require.NoError(b, once()) // makes sessions and connections first
+			require.NoError(b, once()) // the first call opens the session and the connection
 			before, n := metric(b, s.DSN, commits), 0
 			for b.Loop() {
 				if err := once(); err != nil {
@@ -59,7 +59,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	})
 }
 
-// BenchmarkHandOver measures a hand-over to a waiter of another client, from before the release to the grant.
+// BenchmarkHandOver measures a hand-over to a waiter of another client, from the start of the release to the grant.
 func BenchmarkHandOver(b *testing.B) {
 	s := alone(b)
 	clients := [...]*clientv3.Client{connect(b, s.DSN), connect(b, s.DSN)}
@@ -96,7 +96,7 @@ func BenchmarkHandOver(b *testing.B) {
 	})
 }
 
-// handOver starts the next waiter before the holder releases.
+// handOver measures b.N hand-overs. Each waiter is in the queue before the holder releases.
 func handOver(b *testing.B, dsn string, client *clientv3.Client, queue string, release, acquire func(int) error) {
 	var total time.Duration
 	n, standing := 0, metric(b, dsn, watches)

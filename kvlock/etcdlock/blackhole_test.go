@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/internal/faultnet"
 )
 
-// In a black hole between client and cluster, the holder's context always ends before the name is granted again: the
-// margin is never negative. The TTL is the longest for which the session's lease is two seconds, so that rounding adds
+// When the network drops all packets between client and cluster, the holder's context always ends before the name is
+// granted again. The TTL is the longest for which the session's lease is two seconds, so that rounding to seconds adds
 // nothing to the margin.
 func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 	t.Parallel()

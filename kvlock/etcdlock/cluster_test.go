@@ -16,17 +16,17 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// cluster starts a cluster of three nodes for a test that breaks nodes.
+// cluster starts a cluster of three nodes for one test, which may kill and suspend nodes.
 func cluster(tb testing.TB) *testserver.EtcdCluster {
 	tb.Helper()
 	return clusterOf(tb, "")
 }
 
-// clusters limits how many clusters run at a time, because a small machine would delay them so much that they look
-// faulty.
+// clusters limits how many clusters run at a time, because on a small machine more clusters would be so slow that tests
+// fail.
 var clusters = make(chan struct{}, 3)
 
-// clusterOf starts a cluster of another release of etcd.
+// clusterOf starts a cluster of the given version of etcd.
 func clusterOf(tb testing.TB, version string) *testserver.EtcdCluster {
 	tb.Helper()
 	server(tb) // if the launcher could not start a server, this test is skipped too
@@ -66,15 +66,15 @@ func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.
 	return l
 }
 
-// Three nodes keep every promise that one node keeps.
+// A cluster of three nodes passes the conformance suite.
 func TestConformanceOfACluster(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, threeNodes(tb)...) })
 }
 
-// A lease survives when the cluster's leader is killed, or is suspended for longer than an election and continued, and
-// when all nodes are restarted, one after the other or at once. The name is granted to no other process meanwhile, and
-// a waiter gets it in the end.
+// A lease survives when the cluster's leader is killed, or is suspended for longer than an election. It also survives
+// restarts of all nodes, one after the other or at once. No other process is granted the name during these faults, and
+// a waiter is granted it after the release.
 func TestALeaseOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)

@@ -9,14 +9,14 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// One node keeps every promise, also when clients die, are cut off, or lose replies.
+// One node passes the conformance suite, in which clients die, are cut off, and lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, server(tb)) })
 }
 
-// etcd's previous minor release keeps every promise too, on one node and on three. (It is built if it is not cached,
-// which takes 15 seconds.)
+// The previous minor release of etcd also passes the conformance suite, on one node and on three. If that release is
+// not cached, the test builds it, which takes 15 seconds.
 func TestConformanceOfThePreviousRelease(t *testing.T) {
 	t.Parallel()
 	t.Run("one", func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Acquire and release commit once each, also in shared mode. A refused attempt and an entry in the queue also commit once each. The
-// renewal of any number of locks commits nothing. A hundred locks use one session.
+// Acquire and release commit once each, also in shared mode. A refused attempt and a waiter's new entry also commit
+// once each. The renewal of any number of locks commits nothing. A hundred locks use one session.
 func TestCommitsOfEachOperation(t *testing.T) {
 	t.Parallel()
 	const times = 100
@@ -31,7 +31,7 @@ func TestCommitsOfEachOperation(t *testing.T) {
 		}
 		got := metric(t, s.DSN, commits) - before
 		t.Logf("%s: %.2f commits", what, float64(got)/times)
-		assert.InDelta(t, want*times, got, 3, what) // the server sometimes commits changes of its own
+		assert.InDelta(t, want*times, got, 3, what) // the server sometimes makes commits of its own
 	}
 	measure("acquire", 1, func(i int) error {
 		g, err := b.Acquire(t.Context(), request(fmt.Sprint(i)))
@@ -73,7 +73,8 @@ func TestCommitsOfEachOperation(t *testing.T) {
 	})
 }
 
-// When the database is full, new locks fail at once with an error that says so. Held locks stay, and can be released.
+// When the database is full, acquiring fails at once with an error that says so. Held locks can still be renewed and
+// released.
 func TestAFullDatabase(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "--quota-backend-bytes=2000000")

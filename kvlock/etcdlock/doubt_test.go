@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A request was given up without an answer and is carried out late. A retry finds its entry: the grant is that of the
-// late entry, and there is no second one. New locks use another session.
+// etcd executes a request late, after the caller has given up without an answer. A retry finds the late entry and is
+// granted the lock with that entry's token. The retry puts no second entry. New locks use another session.
 func TestARequestThatArrivesLateIsFound(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		type attempt func(*etcdlock.Backend, context.Context, driver.Request) (driver.Grant, error)
@@ -59,7 +59,7 @@ func TestARequestThatArrivesLateIsFound(t *testing.T) {
 	})
 }
 
-// A late entry in the queue is not a grant while another is before it, for each kind of request.
+// A late entry is no grant while another entry is before it in the queue. A retry of any kind finds the lock held.
 func TestALatePlaceInTheQueueIsNoGrant(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		wire, err := n.open()
@@ -90,7 +90,8 @@ func TestALatePlaceInTheQueueIsNoGrant(t *testing.T) {
 	})
 }
 
-// A nonce that has a key for one name or one form does not use that key for another.
+// If the same nonce is used for several names, or for an exclusive and a shared request, each request gets a key of its
+// own.
 func TestAKeyBelongsToItsName(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		r := request("a")
@@ -111,8 +112,8 @@ func TestAKeyBelongsToItsName(t *testing.T) {
 	})
 }
 
-// late makes a client send a request while it is cut off, and puts the request's entry after the client has given up.
-// It returns the token of that entry.
+// late simulates a request that arrives late. The client sends the request while it is cut off, and gives up. Then late
+// puts the entry of the request, and returns the entry's token.
 func (n *network) late(t *testing.T, b *etcdlock.Backend, session clientv3.LeaseID, ask func(context.Context) error, r driver.Request) driver.Token {
 	t.Helper()
 	require.NoError(t, n.Cut(b))
@@ -124,7 +125,7 @@ func (n *network) late(t *testing.T, b *etcdlock.Backend, session clientv3.Lease
 	put, err := n.direct.Put(t.Context(), b.EntryOf(r.Nonce), "{}", clientv3.WithLease(session))
 	require.NoError(t, err)
 	require.NoError(t, n.Restore(b))
-	require.Eventually(t, func() bool { // its client reconnects
+	require.Eventually(t, func() bool { // until the client has reconnected
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := b.Inspect(ctx, r.Key)

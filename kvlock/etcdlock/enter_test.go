@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A waiter that enters the queue learns the holder, even if a waiting writer is between them. It continues to wait
-// after the context of its request has ended.
+// A waiter that enters the queue gets the holder's description, even if a waiting writer is between the holder and the
+// waiter. The waiter continues to wait after the context of its request has ended.
 func TestAWaiterLearnsTheHolder(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		forms := map[string]func(*etcdlock.Backend) *etcdlock.Backend{

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// shared is the cluster of the tests that break no node. The first test that needs it starts it.
+// shared is the cluster for all tests that do not kill or suspend nodes. The first of these tests starts it.
 var shared struct {
 	sync.Once
 	*testserver.EtcdCluster
@@ -31,7 +31,7 @@ func threeNodes(tb testing.TB) []string {
 
 type main struct{ *testing.M }
 
-// Run stops the shared cluster before the check for leaks.
+// Run runs the tests and stops the shared cluster, before leaks.Main looks for leaked goroutines.
 func (m main) Run() int {
 	defer func() {
 		if shared.EtcdCluster != nil {
@@ -43,7 +43,7 @@ func (m main) Run() int {
 
 func TestMain(m *testing.M) { leaks.Main(main{m}) }
 
-// everywhere runs a test on one node and on three.
+// everywhere runs a test on a server of one node, and on a cluster of three nodes.
 func everywhere(t *testing.T, test func(t *testing.T, n *network)) {
 	t.Helper()
 	t.Parallel()
@@ -57,15 +57,15 @@ func everywhere(t *testing.T, test func(t *testing.T, n *network)) {
 	})
 }
 
-// everywhereAlone is for tests that read metrics. Nothing else uses those nodes meanwhile, because tests that are not
-// parallel run before those that are.
+// everywhereAlone does the same for tests that read metrics. These tests are not parallel, so no other test uses their
+// nodes at the same time: Go runs parallel tests later.
 func everywhereAlone(t *testing.T, test func(t *testing.T, n *network)) {
 	t.Helper()
 	t.Run("one node", func(t *testing.T) { test(t, newNetwork(t, alone(t).DSN)) })
 	t.Run("three nodes", func(t *testing.T) { test(t, newNetwork(t, threeNodes(t)...)) })
 }
 
-// metric returns the sum of a counter over all nodes.
+// metric returns the sum of a metric over all nodes.
 func (n *network) metric(pattern string) int {
 	n.tb.Helper()
 	sum := 0

@@ -12,10 +12,10 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A lock in etcd, with a client of the program's own.
+// A program acquires a lock in etcd through its own client.
 func ExampleNew() {
 	endpoint := os.Getenv("ROWLOCK_TEST_ETCD")
-	if endpoint == "" { // without a server there is nothing to show
+	if endpoint == "" { // the example cannot run without a server
 		fmt.Println("held")
 		return
 	}

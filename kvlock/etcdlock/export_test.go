@@ -21,7 +21,7 @@ func (b *Backend) EntryOf(nonce driver.Nonce) string {
 	return ""
 }
 
-// Known returns how many acquisitions and keys b has records of.
+// Known returns how many acquisitions and keys b has recorded.
 func (b *Backend) Known() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,7 +32,7 @@ func (b *Backend) Known() int {
 	return known
 }
 
-// Age returns how long ago the session of an acquisition was proven.
+// Age returns how long ago the last request that renewed the session of an acquisition was sent.
 func (b *Backend) Age(nonce driver.Nonce) time.Duration {
 	b.mu.Lock()
 	s := b.holds[nonce].session
@@ -40,5 +40,5 @@ func (b *Backend) Age(nonce driver.Nonce) time.Duration {
 	return b.age(s)
 }
 
-// SessionKey returns the key that is watched for a session.
+// SessionKey returns the key through which a process watches its session.
 func (b *Backend) SessionKey(lease clientv3.LeaseID) string { return b.sessionKey(lease) }

@@ -14,14 +14,14 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Requests that are running while the last of etcd's space is used are carried out, and still get an error
-// (quotaApplierV3.Txn in server/etcdserver/apply). A request with that error has left nothing behind.
+// While its last space is being used, etcd executes requests and still answers them with an error (quotaApplierV3.Txn
+// in server/etcdserver/apply). An acquisition that gets this error leaves no entry behind.
 func TestNothingIsLeftInTheLastOfTheSpace(t *testing.T) {
 	t.Parallel()
 	s := aloneWith(t, testserver.Options{Args: []string{"--quota-backend-bytes=1000000", "--backend-batch-limit=1"}})
 	client, ctx := connect(t, s.DSN), t.Context()
 	b := etcdlock.New(client)
-	_, err := b.Acquire(ctx, request("kept")) // makes the session first
+	_, err := b.Acquire(ctx, request("kept")) // opens the session first
 	require.NoError(t, err)
 	blob := strings.Repeat("x", 100_000)
 	full := false

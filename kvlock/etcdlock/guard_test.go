@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// etcd rejects a transaction with the guard of a lost lease, even if its holder does not know of the loss. It accepts
-// one with the guard of the current lease.
+// etcd rejects a transaction with the guard of a lost lease, even if the holder does not know of the loss. It accepts a
+// transaction with the guard of the current lease.
 func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -47,7 +47,7 @@ func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 	})
 }
 
-// A reader's guard is valid while it holds its lease. A backend has no guard for a lease that it did not grant.
+// A reader's guard is true while the reader holds its lease. Guard fails for a lease that another backend granted.
 func TestGuardOfAReader(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		lease, err := lockerOn(t, n.watching.Shared()).Acquire(t.Context(), "a")
@@ -67,7 +67,7 @@ func TestGuardOfAReader(t *testing.T) {
 	})
 }
 
-// There is no guard for a lease that has ended, or for a lease of another store.
+// Guard fails for a lease that has ended, and for a lease of another kind of store.
 func TestGuardNeedsALeaseOfEtcd(t *testing.T) {
 	t.Parallel()
 	b := etcdlock.New(connect(t, server(t)), prefix())
@@ -82,7 +82,8 @@ func TestGuardNeedsALeaseOfEtcd(t *testing.T) {
 	require.ErrorContains(t, err, "granted by")
 }
 
-// exampleServer reports that there is no server only if tests may be skipped.
+// exampleServer returns the server's endpoint, and whether there is a server. It panics if there is no server and tests
+// must not be skipped.
 func exampleServer() (string, bool) {
 	endpoint := os.Getenv("ROWLOCK_TEST_ETCD")
 	if endpoint == "" && os.Getenv("ROWLOCK_REQUIRE") == "all" {
@@ -91,7 +92,7 @@ func exampleServer() (string, bool) {
 	return endpoint, endpoint != ""
 }
 
-// Guard makes etcd accept a write only from the holder of the lock.
+// With a guard, etcd accepts a write only from the holder of the lock.
 func ExampleBackend_Guard() {
 	endpoint, ok := exampleServer()
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A contended lock costs two commits, like a free one: the waiter's entry and its release. This holds for waiters of
-// one process and of many.
+// Acquiring and releasing a contended lock costs two commits, as for a free lock: one for the waiter's entry, and one
+// for its release. This holds for waiters of one process and of many.
 func TestCommitsOfAHandOver(t *testing.T) {
 	t.Parallel()
 	const many = 30

@@ -20,7 +20,7 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// config is quiet, reconnects quickly, and detects silent connections.
+// config returns a client configuration that logs nothing, reconnects quickly, and detects dead connections.
 func config(endpoints ...string) clientv3.Config {
 	return clientv3.Config{
 		Endpoints: endpoints, Logger: zap.NewNop(),
@@ -37,7 +37,7 @@ func connect(tb testing.TB, endpoints ...string) *clientv3.Client {
 	return client
 }
 
-// inQueue waits until the name is granted or ctx ends.
+// inQueue waits in the queue until the name is granted or ctx ends.
 func inQueue(b *etcdlock.Backend, ctx context.Context, r driver.Request) (driver.Grant, error) { //nolint:revive // as the methods of b
 	return b.Await(ctx, r, func(*driver.Held) context.Context { return ctx })
 }
@@ -50,7 +50,8 @@ func server(tb testing.TB) string {
 // prefix returns a prefix that only this test uses.
 func prefix() etcdlock.Option { return etcdlock.Prefix("test-" + driver.NewNonce().String()) }
 
-// network is a cluster. Each of its clients has a faulty network of its own.
+// network is the harness for one server or cluster. Each client connects through a proxy of its own, which can make its
+// network fail.
 type network struct {
 	tb        testing.TB
 	endpoints []string
@@ -74,8 +75,8 @@ func newNetwork(tb testing.TB, endpoints ...string) *network {
 	tb.Helper()
 	n := &network{tb: tb, endpoints: endpoints, prefix: prefix(), direct: connect(tb, endpoints...), Clients: faultnet.New(tb)}
 	n.watching = etcdlock.New(n.direct, n.prefix)
-	// The connection is reset, because nothing arrives on a silent open connection until the client's keep-alive
-	// notices, which takes at least ten seconds.
+	// Reset the connection after a dropped reply. If it stayed open and silent, the client's keep-alive would need at
+	// least ten seconds to notice.
 	n.AfterDrop = faultproxy.Reset
 	return n
 }
@@ -104,7 +105,7 @@ func (n *network) open() (*etcdlock.Backend, error) {
 
 func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*etcdlock.Backend).Shared() }
 
-// Expire ends the session of the key's holder.
+// Expire ends the session of the process that holds key.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	lease, err := n.leaseOf(ctx, key)
 	if err == nil {
@@ -113,7 +114,7 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	return err
 }
 
-// leaseOf returns the session of the holder of key.
+// leaseOf returns the etcd lease of the process that holds key.
 func (n *network) leaseOf(ctx context.Context, key driver.Key) (clientv3.LeaseID, error) {
 	reply, err := n.direct.Get(ctx, n.watching.Queue(key), clientv3.WithFirstCreate()...)
 	if err != nil {

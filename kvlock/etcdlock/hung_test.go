@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A waiter whose watch is on a node that hangs still gets the lock, even if its client does not notice because
-// DialKeepAliveTime is not set.
+// A waiter whose watch is on a node that hangs is still granted the lock. This holds even if the client does not detect
+// the dead connection, because DialKeepAliveTime is not set.
 func TestAWaiterOnANodeThatHangs(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -51,7 +51,7 @@ func TestAWaiterOnANodeThatHangs(t *testing.T) {
 	}
 }
 
-// A waiter keeps its entry while the cluster has no leader for longer than the limit of one request.
+// A waiter keeps its entry in the queue, even if the cluster has no leader for longer than the timeout of one request.
 func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -62,10 +62,10 @@ func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
 	held, err := operator.Acquire(t.Context(), r)
 	require.NoError(t, err)
 	waiting := make(chan error, 1)
-	left := watchedBy(t, c, func() { // that node notices at once that there is no leader
+	left := watchedBy(t, c, func() { // the waiter watches on the node that survives, which notices at once that there is no leader
 		go func() {
 			r := request("a")
-			r.TTL = 12 * time.Second // a request may take a sixth of the TTL
+			r.TTL = 12 * time.Second // a request times out after a sixth of the TTL
 			_, err := inQueue(etcdlock.New(connect(t, endpoints(c)...), where), t.Context(), r)
 			waiting <- err
 		}()
@@ -78,7 +78,7 @@ func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
 		}
 	}
 	require.Eventually(t, func() bool { return metric(t, left.DSN, leads) == 0 }, 20*time.Second, 10*time.Millisecond)
-	time.Sleep(3 * time.Second) // this delay is what the test examines
+	time.Sleep(3 * time.Second) // the time without a leader
 	for _, n := range killed {
 		require.NoError(t, n.Restart(t.Context()))
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A waiter deletes an entry that arrives after its request was given up, also if its session holds no lock. The wait
-// renews the session, and with it the entry.
+// If the entry of an abandoned request arrives late, a waiter on the same session deletes it, even if the session holds
+// no lock. Otherwise the wait would keep that entry alive, because it renews the session.
 func TestAWaiterDeletesALateEntry(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		_, err := n.watching.Acquire(t.Context(), request("held"))

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A waiter that may no longer read the queue, because its user's right was revoked, still deletes its entry. Otherwise
-// the entry would block others while the session lives with other locks.
+// If a waiter's user loses the right to read the queue, the waiter still deletes its entry. Otherwise the entry would
+// block other waiters for as long as other locks keep the session alive.
 func TestAWaiterThatIsRefusedLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	s, ctx := newSecured(t), t.Context()

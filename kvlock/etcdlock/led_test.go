@@ -15,8 +15,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A node that is cut off from the others but reachable for clients delays no request. Clients that have it among their
-// endpoints acquire, wait, renew and release on the other nodes, in whichever order they try the nodes.
+// A node that is cut off from the other nodes, but that clients can reach, does not delay requests. Clients that have
+// this node among their endpoints acquire, wait, renew and release on the other nodes. The order in which a client
+// tries the nodes does not matter.
 func TestANodeWithoutALeaderIsPassed(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -41,7 +42,7 @@ func TestANodeWithoutALeaderIsPassed(t *testing.T) {
 	}
 	b := etcdlock.New(connect(t, alone.DSN, next.DSN), prefix())
 	for i := range 4 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a node that keeps a request returns an error before that
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a request that the isolated node keeps fails before this timeout
 		defer cancel()
 		r := request(fmt.Sprint(i))
 		if i%2 == 0 {
@@ -60,7 +61,7 @@ func TestANodeWithoutALeaderIsPassed(t *testing.T) {
 	}
 }
 
-// A renewal that an election interrupts is retried: a holder notices nothing when the leader resigns.
+// If an election interrupts a renewal, the renewal is retried. So no renewal fails when the leader resigns.
 func TestAnElectionFailsNoRenewal(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -73,7 +74,8 @@ func TestAnElectionFailsNoRenewal(t *testing.T) {
 		nodes[status.Header.MemberId] = node
 		all = append(all, n.DSN)
 	}
-	// resign makes the leader, if there is one at that moment, transfer its leadership.
+	// resign makes the leader transfer its leadership to another node. It returns false if there is no leader at that
+	// moment.
 	resign := func() bool {
 		for id, node := range nodes {
 			status, err := node.Status(t.Context(), node.Endpoints()[0])

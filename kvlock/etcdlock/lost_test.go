@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// requireOver waits until a session has ended.
+// requireOver waits until the context of a session has ended. It fails the test after 30 seconds.
 func requireOver(t *testing.T, session context.Context, why string) { //nolint:revive // the context is what is tested
 	t.Helper()
 	select {
@@ -26,7 +26,7 @@ func requireOver(t *testing.T, session context.Context, why string) { //nolint:r
 	}
 }
 
-// When a session ends in etcd, trust in all its locks ends, on both forms of a backend, without a renewal.
+// When a session ends in etcd, trust in all its exclusive and shared locks ends, without a renewal.
 func TestTheEndOfASessionEndsTrust(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -54,8 +54,8 @@ func TestTheEndOfASessionEndsTrust(t *testing.T) {
 	})
 }
 
-// If a session ends while its process is cut off, the process notices when the network is back. It needs no renewal for
-// this, even if the revisions in between have been compacted.
+// If a session ends while its process is cut off, the process notices the end when the network is back. It notices
+// without a renewal, even if the revisions in between have been compacted.
 func TestASessionThatEndedUnseen(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		for _, compacts := range []bool{false, true} {
@@ -83,7 +83,7 @@ func TestASessionThatEndedUnseen(t *testing.T) {
 	})
 }
 
-// watched reports whether the session of the holder of key has put its own key.
+// watched reports whether the session that holds key has put its session key, which its process watches.
 func watched(t *testing.T, n *network, key driver.Key) bool {
 	t.Helper()
 	lease, err := n.leaseOf(t.Context(), key)
@@ -93,7 +93,7 @@ func watched(t *testing.T, n *network, key driver.Key) bool {
 	return reply.Count == 1
 }
 
-// A forced release ends trust in that lock without a renewal, and in no other lock.
+// A forced release ends trust in the released lock without a renewal. Trust in other locks of the session continues.
 func TestAForcedReleaseEndsTrust(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -114,8 +114,8 @@ func TestAForcedReleaseEndsTrust(t *testing.T) {
 	})
 }
 
-// A process has one watch for all its locks with one TTL. It ends when the locker is closed, and the next lock starts
-// it again.
+// A process has one watch for all its locks with the same TTL. The watch ends when the locker is closed. The next lock
+// starts a new watch.
 func TestOneWatchForAllLocks(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
@@ -139,8 +139,8 @@ func TestOneWatchForAllLocks(t *testing.T) {
 	}
 }
 
-// If the next waiter dies, a released lock stays blocked for the waiters behind it while its session lives. That is
-// nine eighths of its TTL, plus the time that etcd needs to notice.
+// If the first waiter in the queue dies, a released lock stays blocked for the waiters behind it until the dead
+// waiter's session ends. That takes nine eighths of its TTL, plus the time that etcd needs to notice.
 func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		held, err := n.watching.Acquire(t.Context(), request("a"))
@@ -165,11 +165,12 @@ func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 }
 
 // A leader that is suspended for longer than a lease and then continued revokes leases that its successor has renewed
-// (seen in etcd 3.7.3). Trust in their locks ends at the deletion, without a renewal: this test sends none.
+// (seen in etcd 3.7.3). Trust in the locks of a revoked lease ends when etcd deletes their keys. It ends without a
+// renewal: this test sends none.
 func TestALeaderThatIsContinued(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
-	for range 30 { // until it happens
+	for range 30 { // until the leader revokes a renewed lease
 		if stopAndContinue(t, c) {
 			return
 		}
@@ -177,15 +178,15 @@ func TestALeaderThatIsContinued(t *testing.T) {
 	t.Fatal("no lease was revoked: correct docs/etcd.md")
 }
 
-// stopAndContinue suspends the leader for longer than a lease, while leases are renewed on the other nodes. It reports
-// whether the leader revoked any after it was continued.
+// stopAndContinue suspends the leader for longer than the TTL of a lease, while clients renew leases on the other
+// nodes. It reports whether the leader revoked any lease after it continued.
 func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 	t.Helper()
 	const ttl = 2 * time.Second
 	stopped, root := leader(t, c), "test-"+driver.NewNonce().String()
 	reached := others(c, stopped)
 	client := connect(t, reached...)
-	holders := make([]*holder, 0, 60) // some of their sessions are too new for the old leader to forget
+	holders := make([]*holder, 0, 60) // the old leader does not revoke sessions that are too new, so make many
 	for i := range cap(holders) {
 		h := &holder{Backend: etcdlock.New(client, etcdlock.Prefix(root))} // each holder has a session of its own
 		r := request(fmt.Sprint(i))
@@ -212,7 +213,7 @@ func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 	}
 	stopped.Pause()
 	defer stopped.Continue()
-	for since := time.Now(); time.Since(since) < 2*ttl || !renew(); { // this time is what the test examines
+	for since := time.Now(); time.Since(since) < 2*ttl || !renew(); { // the time for which the leader is suspended
 		renew()
 		if slices.ContainsFunc(holders, (*holder).isOver) { // the other nodes could not renew the lease in time
 			return false
@@ -220,7 +221,7 @@ func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 	}
 	stopped.Continue()
 	revoked := 0
-	for over := time.Now().Add(ttl / 2); time.Now().Before(over); { // a lease that has ended by then had been renewed
+	for over := time.Now().Add(ttl / 2); time.Now().Before(over); { // a lease that ends within half a TTL was revoked although it had been renewed
 		reply, err := client.Get(t.Context(), root, clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		require.NoError(t, err)
 		if time.Now().After(over) {

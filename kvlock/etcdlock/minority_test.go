@@ -11,13 +11,13 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A holder whose node is cut off from the majority stops trusting its lease before the majority grants the name again,
-// although its node still answers.
+// A holder whose node is cut off from the majority stops trusting its lease before the majority grants the name again.
+// Its node still answers requests.
 func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
 	where := prefix()
-	minority := leader(t, c) // the hardest case: this node was extending the leases
+	minority := leader(t, c) // the hardest case: the old leader, which decides when leases expire
 	majority := others(c, minority)
 	lease, err := lockerOn(t, etcdlock.New(connect(t, minority.DSN), where), rowlock.TTL(2*time.Second)).Acquire(t.Context(), "a")
 	require.NoError(t, err)
@@ -35,8 +35,8 @@ func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
 	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
 }
 
-// A waiter whose watch is on a node that is cut off from the majority moves to another node, and gets the name after
-// its release.
+// A waiter whose watch is on a node that is cut off from the majority moves to another node. It is granted the name
+// after the release.
 func TestAWaiterLeavesTheMinority(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -46,7 +46,7 @@ func TestAWaiterLeavesTheMinority(t *testing.T) {
 	waiting := make(chan error, 1)
 	minority := watchedBy(t, c, func() {
 		go func() {
-			_, err := lockerOn(t, etcdlock.New(connect(t, endpoints(c)...), where), rowlock.TTL(time.Minute)).Acquire(t.Context(), "a") // an election may take half of that
+			_, err := lockerOn(t, etcdlock.New(connect(t, endpoints(c)...), where), rowlock.TTL(time.Minute)).Acquire(t.Context(), "a") // an election may take half of this TTL
 			waiting <- err
 		}()
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A request whose reply was lost and that was given up does not stay at the head of the queue while its session lives
-// with other locks. This holds even if nothing releases it and it arrives late.
+// A caller gives up a request that got no reply, and etcd executes the request late. Its entry does not stay at the
+// head of the queue, although other locks keep the session alive, and although nobody releases it.
 func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -29,7 +29,7 @@ func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 		require.Error(t, err)
 		require.False(t, driver.IsNotApplied(err), "%v", err)
 		require.NoError(t, n.Restore(b))
-		// The request arrives after its caller has given up: the same key on the same session.
+		// The request arrives after its caller has given up. So put the same key with the same session.
 		lease, err := n.leaseOf(t.Context(), kept.Key)
 		require.NoError(t, err)
 		_, err = n.direct.Put(t.Context(), b.EntryOf(r.Nonce), "{}", clientv3.WithLease(lease))
@@ -46,8 +46,8 @@ func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 	})
 }
 
-// If the session was lost and another client holds the lock, Release returns an error and does not touch the other's
-// entry.
+// If the session was lost and another client holds the lock, Release returns an error and does not delete the entry of
+// that client.
 func TestReleaseAfterLossIsNoSuccess(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -62,7 +62,8 @@ func TestReleaseAfterLossIsNoSuccess(t *testing.T) {
 	})
 }
 
-// Release compares in the store: an entry with the same key that is not the granted one stays.
+// Release compares the token in the store. If someone has deleted the granted entry and put a new entry with the same
+// key, the new entry stays.
 func TestReleaseComparesInTheStore(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		g, err := n.watching.Acquire(t.Context(), request("a"))
@@ -79,7 +80,7 @@ func TestReleaseComparesInTheStore(t *testing.T) {
 	})
 }
 
-// No name is a prefix of another: a lock on job/1 leaves job free, and the other way round.
+// A lock on job/1 does not block job, and a lock on job does not block job/1.
 func TestNamesArePrefixesOfNone(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		for _, name := range []string{"job/1", "job", "job/", "job/1/", "job%2F1", "%"} {
@@ -105,8 +106,8 @@ func TestOneSessionHoldsANameOnce(t *testing.T) {
 	})
 }
 
-// All locks of a backend with one TTL use one etcd lease. When its loss is noticed, they all end at once, and new locks
-// use a new lease.
+// All locks of a backend with the same TTL use one etcd lease. When the backend notices that this lease is lost, all
+// its locks end at once. New locks use a new lease.
 func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		l := lockerOn(t, n.watching)
@@ -122,7 +123,7 @@ func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, one, other)
 		require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
-		again, err := l.Acquire(t.Context(), "d") // notices the loss
+		again, err := l.Acquire(t.Context(), "d") // finds that the session is lost
 		require.NoError(t, err)
 		for _, lease := range leases {
 			require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
@@ -155,7 +156,8 @@ func TestSessionExpiryWhileWaiting(t *testing.T) {
 	})
 }
 
-// Options that etcd cannot keep are refused by name, and so is an invalid prefix.
+// If a request has an option that etcd cannot keep, the error names the option. New refuses an invalid prefix and a nil
+// client.
 func TestWhatEtcdCannotKeepIsRefused(t *testing.T) {
 	t.Parallel()
 	l := lockerOn(t, etcdlock.New(connect(t, server(t)), prefix()))

@@ -10,7 +10,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Keys of a prefix that begins like the keys of another backend's locks are in no queue and no list of that backend.
+// If a backend's prefix begins like the keys of another backend's locks, its keys appear in no queue and no list of
+// that other backend.
 func TestAPrefixInsideAnotherIsApart(t *testing.T) {
 	t.Parallel()
 	client, p := connect(t, server(t)), "test-"+driver.NewNonce().String()

@@ -25,7 +25,7 @@ func request(name string) driver.Request {
 	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test"}
 }
 
-// alone starts a server for one test, which reads its metrics or changes all of it.
+// alone starts a server for one test, which reads the server's metrics or changes the whole server.
 func alone(tb testing.TB, args ...string) *testserver.Server {
 	tb.Helper()
 	return aloneWith(tb, testserver.Options{Args: args})
@@ -41,7 +41,7 @@ func aloneWith(tb testing.TB, o testserver.Options) *testserver.Server {
 	return s
 }
 
-// metric reads one of the server's counters.
+// metric returns one of the server's metrics.
 func metric(tb testing.TB, dsn, pattern string) int {
 	tb.Helper()
 	client := http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -64,7 +64,8 @@ const (
 	leads   = `etcd_server_has_leader`
 )
 
-// watchedBy returns the node that has the watch that begin starts. The holder's watch already exists.
+// watchedBy calls begin, which starts a waiter, and returns the node that serves the waiter's watch. Before begin, it
+// waits until the holder's watch exists.
 func watchedBy(t *testing.T, c *testserver.EtcdCluster, begin func()) (found *testserver.EtcdNode) {
 	t.Helper()
 	before := map[*testserver.EtcdNode]int{}
@@ -88,7 +89,7 @@ func watchedBy(t *testing.T, c *testserver.EtcdCluster, begin func()) (found *te
 	return found
 }
 
-// others returns the endpoints of all nodes but one.
+// others returns the endpoints of all nodes except but.
 func others(c *testserver.EtcdCluster, but *testserver.EtcdNode) (all []string) {
 	for _, n := range c.Nodes {
 		if n != but {
@@ -106,7 +107,7 @@ func entries(tb testing.TB, n *network, key driver.Key) int {
 	return int(reply.Count)
 }
 
-// queued starts a waiter, and returns when its entry is in the queue.
+// queued starts a waiter, and returns when its entry is in the queue. The channel receives the waiter's error or nil.
 func queued(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, r driver.Request) <-chan error { //nolint:revive // ctx is what the test is about
 	t.Helper()
 	granted, done := queuedGrant(t, n, b, ctx, r), make(chan error, 1)
@@ -114,8 +115,8 @@ func queued(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, 
 	return done
 }
 
-// A hundred processes wait, in the order of their requests. When the holder dies, one of them wakes and sends one
-// request. The others do nothing.
+// When the holder of a lock dies, only the first of a hundred waiting processes wakes, and it sends one request. The
+// other processes send none.
 func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 	everywhereAlone(t, func(t *testing.T, n *network) {
 		const many = 100
@@ -185,8 +186,8 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// If a waiter in the middle dies, the waiter behind it reads the queue, finds another entry before its own, and
-// continues to wait. (Another library grants the lock here.)
+// If a waiter in the middle of the queue dies, the waiter behind it reads the queue, finds another entry before its
+// own, and continues to wait. (Another lock library grants the lock in this case.)
 func TestAWaiterThatDiesGrantsNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		g, err := n.watching.Acquire(t.Context(), request("a"))
@@ -209,8 +210,8 @@ func TestAWaiterThatDiesGrantsNothing(t *testing.T) {
 	})
 }
 
-// If the revisions that a waiter watches from are compacted, it still notices the release. The waiter is cut off during
-// both, so that its watch must restart at a compacted revision.
+// A waiter notices a release even if etcd has compacted the revision from which the waiter watches. The waiter is cut
+// off during the release and the compaction, so its watch must restart at a compacted revision.
 func TestCompactionWhileWaiting(t *testing.T) {
 	everywhereAlone(t, func(t *testing.T, n *network) {
 		g, err := n.watching.Acquire(t.Context(), request("a"))

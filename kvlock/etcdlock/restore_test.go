@@ -16,8 +16,8 @@ import (
 )
 
 // A cluster that was restored from a snapshot with bumped revisions, as the documentation says, has the locks of the
-// snapshot and no later ones, and all new tokens are larger. Without the bump, tokens step back, which is why the
-// documentation asks for it.
+// snapshot and no later locks, and all new tokens are larger than old tokens. Without --bump-revision, tokens step
+// back, so the documentation requires this option.
 func TestARestoredSnapshot(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
@@ -36,7 +36,7 @@ func TestARestoredSnapshot(t *testing.T) {
 
 	restore(t, s, snapshot, "--bump-revision=1000000000", "--mark-compacted")
 	var outcomes []driver.Outcome
-	require.Eventually(t, func() bool { // its client reconnects
+	require.Eventually(t, func() bool { // until the client has reconnected
 		outcomes, err = b.Renew(t.Context(), []driver.Grant{kept, lost})
 		return err == nil && outcomes[0] != driver.Unknown && outcomes[1] != driver.Unknown
 	}, 10*time.Second, 10*time.Millisecond)
@@ -60,7 +60,7 @@ func takeSnapshot(t *testing.T, s *testserver.Server) string {
 	return path
 }
 
-// restore replaces a server's data by a snapshot.
+// restore replaces a server's data with a snapshot.
 func restore(t *testing.T, s *testserver.Server, snapshot string, options ...string) {
 	t.Helper()
 	program, err := testserver.Etcdutl(t.Context(), testserver.Options{Logf: t.Logf})

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// A grant has its full TTL, also on a session that other locks began long before.
+// A grant has its full TTL, even if its session is older and was last renewed long before.
 func TestAGrantHasItsFullTTL(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		r := request("first")
@@ -36,12 +36,12 @@ func TestAGrantHasItsFullTTL(t *testing.T) {
 	})
 }
 
-// The life of a session is counted from before the request that etcd answered, not from the reply.
+// The remaining life of a session is counted from the sending of the last answered request, not from the reply.
 func TestASessionIsCountedFromTheRequest(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
 		require.NoError(t, err)
-		_, err = b.List(t.Context(), "", true) // makes the connection first
+		_, err = b.List(t.Context(), "", true) // opens the connection first
 		require.NoError(t, err)
 		const delay = 200 * time.Millisecond
 		require.NoError(t, n.Each(b, func(p *faultproxy.Proxy) { p.Delay(delay) }))

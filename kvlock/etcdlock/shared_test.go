@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// Readers and writers wait in one queue. A writer waits for every reader before it, whichever releases first, and the
-// readers behind it wait only for the writer.
+// Readers and writers wait in one queue. A writer waits until every reader before it has released, in any order. The
+// readers behind the writer wait only for the writer.
 func TestReadersAndWritersShareAQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		write, read := n.watching, n.watching.Shared()
@@ -26,7 +26,7 @@ func TestReadersAndWritersShareAQueue(t *testing.T) {
 		writer := queuedGrant(t, n, write, t.Context(), request("a"))
 		late := queuedGrant(t, n, read, t.Context(), request("a"))
 		later := queuedGrant(t, n, read, t.Context(), request("a"))
-		for _, i := range []int{2, 0, 1} { // the writer watches the last one first
+		for _, i := range []int{2, 0, 1} { // the writer watches the last reader first
 			require.Empty(t, writer)
 			require.NoError(t, read.Release(t.Context(), readers[i]))
 		}
@@ -60,7 +60,7 @@ func TestAWriterThatGivesUpLetsReadersIn(t *testing.T) {
 	})
 }
 
-// A grant belongs to one form of the backend: the other form neither renews nor releases it.
+// The exclusive backend neither renews nor releases a shared grant.
 func TestFormsDoNotMix(t *testing.T) {
 	t.Parallel()
 	b := etcdlock.New(connect(t, server(t)), prefix())
@@ -74,7 +74,7 @@ func TestFormsDoNotMix(t *testing.T) {
 }
 
 // Successive acquisitions use the same key, so that etcd's index of a name does not grow until compaction. Concurrent
-// ones have separate keys. This also holds for waiters.
+// acquisitions have separate keys. Both also holds for waiters.
 func TestKeysAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
@@ -86,7 +86,8 @@ func TestKeysAreUsedAgain(t *testing.T) {
 		next := queuedGrant(t, n, b, t.Context(), request("a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := queuedGrant(t, n, b, ctx, request("a"))
-		// The key of a cancelled request is not reused, so both requests must have been answered first.
+		// The key of a cancelled request is not reused, so the requests of both waiters must have been answered before
+		// one of them is cancelled.
 		require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == 3 }, 10*time.Second, time.Millisecond)
 		cancel()
 		require.Error(t, (<-gone).err)
@@ -120,7 +121,7 @@ type result struct {
 	err error
 }
 
-// queuedGrant is queued, and also returns the grant.
+// queuedGrant does the same as queued, but its channel also receives the grant.
 func queuedGrant(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, r driver.Request) <-chan result { //nolint:revive // ctx is what the test is about
 	t.Helper()
 	before := entries(t, n, r.Key)

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// stop blocks its callers until the test lets them continue.
+// stop blocks the callers of hold until the test closes goOn.
 type stop struct {
 	once          sync.Once
 	reached, goOn chan struct{}
@@ -41,7 +41,7 @@ func (b before) Value(key any) any {
 	return b.Context.Value(key)
 }
 
-// leases blocks the reply to TimeToLive.
+// leases is a client for leases that blocks after each reply to TimeToLive.
 type leases struct {
 	clientv3.Lease
 
@@ -54,7 +54,7 @@ func (l leases) TimeToLive(ctx context.Context, id clientv3.LeaseID, opts ...cli
 	return reply, err
 }
 
-// keys blocks unconditional deletions.
+// keys is a client for keys that blocks before each unconditional deletion.
 type keys struct {
 	clientv3.KV
 
@@ -66,8 +66,8 @@ func (k keys) Delete(ctx context.Context, key string, opts ...clientv3.OpOption)
 	return k.KV.Delete(ctx, key, opts...)
 }
 
-// Promise 1: the sweep of a session in doubt never deletes the entry of a grant. This holds even if an acquisition that
-// began before the doubt reuses a key that the sweep has seen.
+// Promise 1: the sweep of a doubted session never deletes the entry of a grant. This holds even if an acquisition that
+// began before the session was doubted reuses a key that the sweep has read.
 func TestASweepDeletesNoGrant(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -96,7 +96,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 	<-unanswered.reached
 	require.Eventually(t, func() bool { return b.Age(kept.Nonce) > 1100*time.Millisecond }, 10*time.Second, 10*time.Millisecond)
 	granted := make(chan error, 1)
-	go func() { // it has the session, and renews it first
+	go func() { // this acquisition has chosen the session, and renews it first
 		_, err := b.Acquire(before{ctx, beat}, asked("x"))
 		granted <- err
 	}()
@@ -113,7 +113,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 	close(list.goOn)
 	select {
 	case <-remove.reached:
-	case err := <-renewed: // there was nothing to delete
+	case err := <-renewed: // the sweep found nothing to delete
 		renewed <- err
 	}
 	close(beat.goOn)
