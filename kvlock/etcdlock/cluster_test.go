@@ -29,7 +29,7 @@ var clusters = make(chan struct{}, 3)
 // clusterOf starts a cluster of the given version of etcd.
 func clusterOf(tb testing.TB, version string) *testserver.EtcdCluster {
 	tb.Helper()
-	server(tb) // if the launcher could not start a server, this test is skipped too
+	server(tb) // skips the test if the launcher could not start a server
 	clusters <- struct{}{}
 	tb.Cleanup(func() { <-clusters })
 	c, err := testserver.StartEtcdCluster(tb.Context(), 3, testserver.Options{Version: version, Logf: tb.Logf})

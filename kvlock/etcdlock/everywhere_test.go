@@ -21,7 +21,7 @@ var shared struct {
 // threeNodes returns the endpoints of the shared cluster.
 func threeNodes(tb testing.TB) []string {
 	tb.Helper()
-	server(tb) // if the launcher could not start a server, this test is skipped too
+	server(tb) // skips the test if the launcher could not start a server
 	shared.Do(func() {
 		shared.EtcdCluster, shared.err = testserver.StartEtcdCluster(context.Background(), 3, testserver.Options{})
 	})

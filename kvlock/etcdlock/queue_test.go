@@ -33,7 +33,7 @@ func alone(tb testing.TB, args ...string) *testserver.Server {
 
 func aloneWith(tb testing.TB, o testserver.Options) *testserver.Server {
 	tb.Helper()
-	server(tb) // if the launcher could not start a server, this test is skipped too
+	server(tb) // skips the test if the launcher could not start a server
 	o.Logf = tb.Logf
 	s, err := testserver.Start(tb.Context(), testserver.Etcd, o)
 	require.NoError(tb, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// The account of docs/redis.md can do everything that a backend does, and nothing outside its prefix. Without a right
-// that is needed, the error names it.
+// With the rights that docs/redis.md recommends, an account can use all functions of a backend, and no keys outside its
+// prefix. If a needed right is missing, the error names the right.
 func TestLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -85,7 +85,7 @@ func TestLeastPrivileges(t *testing.T) {
 	require.ErrorContains(t, err, "EVALSHA")
 }
 
-// A server with appendfsync always loses nothing in a crash.
+// A server with appendfsync always loses no locks when it crashes.
 func TestADurableServerRemembers(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Acquire implements [driver.Backend]. It is one request. The client or the caller may repeat it, because the server
-// recognizes its nonce.
+// Acquire implements [driver.Backend]. It sends one request. The client or the caller may repeat the request, because
+// the server recognizes the nonce.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	g, err := do(ctx, b, func(ctx context.Context) (driver.Grant, error) { return b.acquire(ctx, r) })
 	var held *driver.Held

@@ -13,16 +13,16 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Backend keeps locks in one Redis server or one Redis Cluster. It is safe for concurrent use. It owns only the
-// subscription that wakes waiters, and only while there are waiters. It never closes the client.
+// Backend keeps locks in one Redis server or one Redis Cluster. It is safe for concurrent use. While callers wait, it
+// keeps one subscription open, which wakes them. It never closes the client.
 type Backend struct {
 	client   redis.UniversalClient
 	options  options
-	err      error // why the backend cannot work
+	err      error // an invalid option or client; nil if the backend can work
 	checked  atomic.Bool
 	warnings atomic.Pointer[warnings] // found by the first check; nil before it
-	heeds    bool                     // the client heeds a deadline while it waits for a reply
-	answers  atomic.Bool              // the last request was answered
+	heeds    bool                     // the client stops waiting for a reply at the deadline of ctx
+	answers  atomic.Bool              // the server answered the last request
 	wakes    *redisbase.Subscriber
 	places   *redisbase.Places
 }
@@ -37,8 +37,8 @@ var (
 const pkg = "redislock"
 
 // New makes a backend that keeps locks on the server or servers of client: a *redis.Client, such as Sentinel's failover
-// client, or a *redis.ClusterClient. New does no I/O. The first call checks that the server is fit for locks. If it is
-// not, the error says what to change.
+// client, or a *redis.ClusterClient. New does no I/O. The first operation checks that the server is fit for locks. If
+// the server is not fit, the error says what to change.
 func New(client redis.UniversalClient, opts ...Option) *Backend {
 	o := options{prefix: DefaultPrefix, retention: DefaultRetention}
 	for _, opt := range opts {
@@ -49,10 +49,10 @@ func New(client redis.UniversalClient, opts ...Option) *Backend {
 	return b
 }
 
-// Capabilities implements [driver.Backend]. Tokens are best effort: after a failover to a replica that lags, they rise
-// only as far as the clocks of the two servers agree. The warnings are those of the first call's check: weak
-// persistence, replicas that no grant waits for, eviction. When a waiter has found that the account may not SUBSCRIBE,
-// there is a warning for that too.
+// Capabilities implements [driver.Backend]. Tokens are best effort: after a failover to a replica that lags, tokens
+// rise only if the clocks of the two servers agree well enough (see the package comment). The warnings come from the
+// check that the first operation makes. They concern weak persistence, replicas that no grant waits for, and eviction.
+// When a waiter has found that the account may not SUBSCRIBE, there is a warning for that too.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Pauses: true, Invalid: b.err}
 	if redisbase.IsCluster(b.client) {
@@ -72,24 +72,24 @@ var (
 	errRing     = errors.New("redislock: a redis.Ring moves keys when a shard is down, so it would grant one name twice: use one server or a Cluster")
 )
 
-// heedsDeadlines reports whether client's requests end with the deadline of their ctx.
+// heedsDeadlines reports whether the requests of client end at the deadline of their ctx.
 func heedsDeadlines(client redis.UniversalClient) bool {
 	c, one := client.(*redis.Client)
 	if !one || c == nil {
 		return false
 	}
 	o := c.Options()
-	return o.ContextTimeoutEnabled && o.ReadTimeout >= 0 && o.WriteTimeout >= 0 // negative: no deadline is ever set
+	return o.ContextTimeoutEnabled && o.ReadTimeout >= 0 && o.WriteTimeout >= 0 // with a negative timeout, go-redis never sets a deadline
 }
 
-// do makes one request, after the check that the server is fit for locks. It returns when ctx ends, whatever the
-// client's options are. go-redis heeds a deadline during a read only with ContextTimeoutEnabled, and never a
-// cancellation. The goroutine of an abandoned request ends with the client's own timeouts, or when the client is
-// closed.
+// do makes one request, after a check that the server is fit for locks. The request runs in a goroutine, so that do can
+// return when ctx ends. During a read, go-redis ends a request at the deadline of ctx only with ContextTimeoutEnabled,
+// and never when ctx is cancelled. The goroutine of an abandoned request ends with the client's own timeouts, or when
+// the client is closed.
 //
 // If the client heeds deadlines and the server answered the last request, do makes the request without a goroutine,
-// because switching to one and back takes as long as the server does. If the server hangs during that request, ctx's
-// deadline ends it, but a cancellation does not.
+// because switching goroutines takes as long as the server needs for a request. If the server hangs during that
+// request, the deadline of ctx ends the request, but a cancellation does not.
 func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T, error)) (T, error) {
 	var none T
 	if b.err != nil {
@@ -107,7 +107,7 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 		err   error
 	}
 	answers := make(chan answer, 1)
-	var begun atomic.Bool // set by the request, or by the end of the wait for it
+	var begun atomic.Bool // set when the request starts, or when ctx ends before that
 	go func() {
 		if err := b.preflight(ctx); err != nil {
 			answers <- answer{err: err}
@@ -137,7 +137,7 @@ func (b *Backend) note(err error) error {
 	var held *driver.Held
 	b.answers.Store(err == nil || errors.As(err, &said) || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld))
 	if redisbase.IsCluster(b.client) && redisbase.Says(err, "MOVED") {
-		return err // a retry of the client finds the right server
+		return err // not permanent: when the client retries, it finds the right server
 	}
 	return redisbase.Classify(err)
 }

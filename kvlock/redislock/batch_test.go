@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// 301 leases are renewed by four runs of the script, each with its own TTL, and each gets its own outcome. If the
-// server does not know the script, it takes eight.
+// Four runs of the script renew 301 leases. Each lease keeps its own TTL and gets its own outcome. If the server does
+// not know the script, the renewal takes eight runs.
 func TestRenewalsTravelInHundreds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -27,7 +27,7 @@ func TestRenewalsTravelInHundreds(t *testing.T) {
 		grants[i], want[i] = redistest.Acquire(t, b, redistest.Request(fmt.Sprint(i))), driver.Renewed
 		grants[i].TTL += time.Duration(i) * time.Minute
 	}
-	for _, i := range []int{0, 99, 100, 151, 199, 200, 299, 300} { // on both sides of each batch border
+	for _, i := range []int{0, 99, 100, 151, 199, 200, 299, 300} { // the first and the last lease of each batch
 		require.NoError(t, b.Release(ctx, grants[i]))
 		want[i] = driver.Lost
 	}

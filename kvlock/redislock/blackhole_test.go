@@ -16,9 +16,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// In a black hole between holder and server, the holder's trust always ends before the server grants the name again.
-// The margin is measured by the server's clock, which the token contains in microseconds, so it includes no delay of
-// this process.
+// When the network drops all packets between holder and server, the holder's trust always ends before the server grants
+// the name again. The test measures the time between both events on the server's clock, because the next token contains
+// that clock's time in microseconds. So delays of this process do not count.
 func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 	t.Parallel()
 	const trials, ttl = 25, 2500 * time.Millisecond
@@ -37,7 +37,7 @@ func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 				return
 			}
 			name := fmt.Sprint("trial", i)
-			_, err = b.(driver.Operator).Inspect(t.Context(), driver.Key{Name: name}) // opens the connection first, because a loaded machine is slow
+			_, err = b.(driver.Operator).Inspect(t.Context(), driver.Key{Name: name}) // opens the connection first, which can be slow on a loaded machine
 			if !assert.NoError(t, err) {
 				return
 			}

@@ -26,8 +26,8 @@ func startClocked(tb testing.TB) *testserver.Server {
 	return s
 }
 
-// If the server's clock is set forward, leases end early: a second holder gets the name, with a larger token, while the
-// first trusts its lease. Fenced data reject the first holder.
+// If the server's clock is set forward, leases end early. A second holder is granted the name, with a larger token,
+// while the first holder still trusts its lease. Fenced data reject the first holder's writes.
 func TestServerClockSetForward(t *testing.T) {
 	t.Parallel()
 	s := startClocked(t)
@@ -43,8 +43,8 @@ func TestServerClockSetForward(t *testing.T) {
 }
 
 // If the server's clock is set back, holders still renew and release their locks, tokens rise, and no lock is granted
-// again within its TTL. The lock of a crashed holder stays held until a forced release. Then it can be acquired by the
-// current clock.
+// again within its TTL. The lock of a crashed holder stays held until a forced release. After that, the lock's leases
+// expire by the current clock.
 func TestServerClockSetBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -81,7 +81,7 @@ func TestServerClockSetBack(t *testing.T) {
 	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("crashed")).Token, next.Token)
 }
 
-// leftOf returns how long a lock is still leased.
+// leftOf returns how long the lease of a lock still lasts.
 func leftOf(tb testing.TB, b *redislock.Backend, name string) time.Duration {
 	tb.Helper()
 	status, err := b.Inspect(context.Background(), driver.Key{Name: name})

@@ -16,9 +16,10 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// When the lockers are closed, no goroutine runs and no connection listens, although the client is open, whatever the
-// lockers held and waited for. This test does not run in parallel, so every goroutine is its own. Requests to a server
-// that hangs end with the client, which TestMain checks.
+// After the lockers are closed, no goroutine of theirs runs and no subscription is open, although the client is still
+// open. This holds although the lockers held locks and waited for locks. The test does not run in parallel, so that it
+// sees no goroutines of other tests. Requests to a server that hangs end when the client is closed, which TestMain
+// checks.
 func TestNothingRunsAfterClose(t *testing.T) {
 	s := redistest.Start(t)
 	direct := redistest.Connect(t, s.Addr)
@@ -51,7 +52,7 @@ func TestNothingRunsAfterClose(t *testing.T) {
 		assert.ErrorIs(t, <-ended, rowlock.ErrClosed)
 	}
 	require.NoError(t, holder.Close())
-	for end := time.Now().Add(redistest.AtMost); ; { // not Eventually, which runs a goroutine
+	for end := time.Now().Add(redistest.AtMost); ; { // Eventually cannot be used, because it runs a goroutine
 		err := goleak.Find(before)
 		if err == nil {
 			break

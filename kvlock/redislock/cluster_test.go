@@ -20,7 +20,7 @@ import (
 
 const tagged = "{locks}:" // this hash tag puts all locks into one slot
 
-// nodes returns the three primaries of a Cluster, and a client of the whole Cluster.
+// nodes starts a Cluster, and returns a client of the Cluster and a client of each of its three primaries.
 func nodes(tb testing.TB) (c *redis.ClusterClient, each []*redis.Client) {
 	tb.Helper()
 	addrs := cluster(tb)
@@ -32,8 +32,8 @@ func nodes(tb testing.TB) (c *redis.ClusterClient, each []*redis.Client) {
 	return c, each
 }
 
-// A slot that moves to another server takes its locks along. Before the move, while some of the locks have moved, and
-// after it, holders renew and release them, no other request gets them, and tokens rise.
+// When a slot moves to another server, its locks move too. Before, during and after the move, holders can renew and
+// release these locks, no other request is granted them, and tokens rise.
 func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
 	b, other := redislock.New(c, redislock.Prefix(tagged)), redislock.New(c, redislock.Prefix(tagged))
@@ -101,7 +101,7 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 	}
 	assign(to, "NODE", id(to))
 	assign(from, "NODE", id(to))
-	check("over") // with a client that has the old slot map
+	check("over") // the client still has the old slot map
 	_, err = replicated.Acquire(ctx, redistest.Request("unconfirmed"))
 	require.ErrorContains(t, err, "MOVED")
 	require.False(t, driver.IsPermanent(err), "the client has loaded the new slot map")
@@ -114,7 +114,7 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 	}
 }
 
-// serves reports whether n says that it has the slot.
+// serves reports whether node n lists slot as its own.
 func serves(tb testing.TB, n *redis.Client, slot int) bool {
 	tb.Helper()
 	shards, err := n.ClusterShards(context.Background()).Result()
@@ -140,7 +140,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// Every primary is checked before the first lock, and again by the next call if one was not fit.
+// The first operation checks every primary. If a primary is not fit for locks, the next operation checks again.
 func testPreflightOfCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
 	require.NoError(t, each[2].ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err())
@@ -153,7 +153,8 @@ func testPreflightOfCluster(t *testing.T, c *redis.ClusterClient, each []*redis.
 	require.ErrorContains(t, err, "NewClusterClient")
 }
 
-// With a hash tag, a hundred leases are renewed in one run of the script, and else those of each slot in one.
+// With a hash tag in the prefix, one run of the script renews a hundred leases. Without a hash tag, one run renews the
+// leases of one slot.
 func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
 	for _, prefix := range []string{tagged, redislock.DefaultPrefix} {
@@ -168,7 +169,7 @@ func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Cl
 		if prefix == tagged {
 			want = 3
 		}
-		for range 2 { // at the second time, all servers know the script
+		for range 2 { // in the second round, all servers know the script
 			for _, n := range each {
 				redistest.ResetRuns(t, n)
 			}
@@ -184,7 +185,7 @@ func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Cl
 	}
 }
 
-// Replicated waits for the replicas of the name's own primary, separately for each lease.
+// For each lease, Replicated waits for the replicas of the primary that has the lease's name.
 func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
 	spare := redistest.Connect(t, redistest.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr)
@@ -205,9 +206,9 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	short := redislock.New(c, redislock.Replicated(1, 50*time.Millisecond))
 	_, err = short.Acquire(ctx, redistest.Request(without))
 	require.ErrorContains(t, err, "0 of 1 replicas")
-	alone := redistest.Acquire(t, plain, redistest.Request(without)) // the failed grant has left nothing
+	alone := redistest.Acquire(t, plain, redistest.Request(without)) // the failed grant was released
 
-	require.Eventually(t, func() bool { // when the replica has connected
+	require.Eventually(t, func() bool { // until the replica has connected
 		g, err := short.Acquire(ctx, redistest.Request(with))
 		return err == nil && short.Release(ctx, g) == nil
 	}, redistest.AtMost, 10*time.Millisecond)

@@ -20,8 +20,8 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// Redis, Valkey and a Cluster keep every promise, also when clients die, are cut off, and lose replies. This holds for
-// a client that heeds deadlines during a read and for one that does not.
+// Redis, Valkey and a Cluster pass the conformance suite, in which clients die, are cut off, and lose replies. Redis
+// passes it with and without the client option ContextTimeoutEnabled.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(testing.TB) *network{
@@ -71,7 +71,8 @@ func single(tb testing.TB, url, prefix string, heed bool) *network {
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// network is a store. Each of its clients has a faulty network of its own: a proxy for each server.
+// network is the harness for one store. Each client connects to each server through a proxy of its own, which can make
+// its network fail.
 type network struct {
 	prefix  string
 	servers []string
@@ -124,7 +125,7 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 	return b, nil
 }
 
-// Expire moves the times of the lock into the past.
+// Expire moves the end of the lock's lease into the past.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	return redistest.Age(ctx, n.raw, n.prefix+key.Namespace+":"+key.Name)
 }

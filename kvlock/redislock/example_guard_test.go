@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// A holder that has lost its lock without noticing cannot overwrite data in Redis: each new holder seals before it
-// reads, and each write checks the token in its own script. On a Cluster, the braces keep mark and data in one slot.
+// A holder that has lost its lock without noticing cannot overwrite data in Redis. Each new holder seals before it
+// reads, and the script of each write checks the token. On a Cluster, the braces keep mark and data in one slot.
 func ExampleGuard() {
 	url := os.Getenv("ROWLOCK_TEST_REDIS")
 	if url == "" { // without a server, only the expected output is printed

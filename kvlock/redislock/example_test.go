@@ -11,10 +11,10 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// A lock in one Redis, or in a Cluster by redis.NewClusterClient.
+// A program acquires a lock in one Redis server. For a Cluster, use redis.NewClusterClient.
 func ExampleNew() {
 	url := os.Getenv("ROWLOCK_TEST_REDIS")
-	if url == "" { // without a server there is nothing to show
+	if url == "" { // the example cannot run without a server
 		fmt.Println("held")
 		return
 	}
@@ -22,7 +22,7 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	options.ContextTimeoutEnabled = true // requests end with their ctx
+	options.ContextTimeoutEnabled = true // requests end at the deadline of their ctx
 	client := redis.NewClient(options)
 	defer client.Close()
 	locker, err := rowlock.New(redislock.New(client))

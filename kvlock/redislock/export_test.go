@@ -1,10 +1,10 @@
 package redislock
 
-// SubscribeAgain ends the time for which a refusal to subscribe is remembered.
+// SubscribeAgain makes b forget that the server refused a subscription, so that b tries again at once.
 func (b *Backend) SubscribeAgain() { b.wakes.ForgetRefusal() }
 
-// Refused returns why the server refuses subscriptions of b.
+// Refused returns the error with which the server refused a subscription of b.
 func (b *Backend) Refused() error { return b.wakes.Refused() }
 
-// Waiter returns the field of the lock's hash that has b's place in the queue.
+// Waiter returns the name of the field in the lock's hash that describes b as a waiter.
 func (b *Backend) Waiter() string { return "w:" + b.places.ID.String() }

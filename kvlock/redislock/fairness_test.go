@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// onOne opens backends on one server.
+// onOne starts a server, and returns a function that opens backends on it, and a client for its statistics.
 func onOne(t *testing.T) (open func() driver.Backend, servers []*redis.Client) {
 	t.Helper()
 	s := redistest.Start(t)
@@ -23,7 +23,7 @@ func onOne(t *testing.T) (open func() driver.Backend, servers []*redis.Client) {
 	}, []*redis.Client{redistest.Connect(t, s.Addr)}
 }
 
-// Promise 9: eight processes acquire and release one name repeatedly, and the least served gets at least half of its
+// Promise 9: eight processes acquire and release one name repeatedly, and each is granted at least half of its fair
 // share.
 func TestNobodyStarves(t *testing.T) {
 	open, servers := onOne(t)
@@ -36,7 +36,8 @@ func TestNobodyStarves(t *testing.T) {
 	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
 }
 
-// Promise 9: the same for two hundred processes, more than usually wait.
+// Promise 9: two hundred processes acquire and release one name repeatedly, and each is granted at least half of its
+// fair share.
 func TestNobodyStarvesOfTwoHundred(t *testing.T) {
 	open, servers := onOne(t)
 	served, _ := redistest.Contest(t, open, servers, 200, 1, 2000)

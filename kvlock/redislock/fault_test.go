@@ -16,7 +16,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Tokens rise through FLUSHALL, SCRIPT FLUSH and a restart that loses all data, and the old holder notices its loss.
+// Tokens rise although FLUSHALL, SCRIPT FLUSH, or a restart deletes all data. The old holder's next renewal reports the
+// loss.
 func TestTokensRiseWhenTheServerForgets(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -40,8 +41,8 @@ func TestTokensRiseWhenTheServerForgets(t *testing.T) {
 	}
 }
 
-// A server that evicts keys, and a replica, are refused with a permanent error that says what to do. AllowEviction
-// accepts the first.
+// The backend refuses a server that evicts keys, and a replica, with a permanent error that says what to do. With
+// AllowEviction, it accepts a server that evicts keys.
 func TestServersThatAreNotFit(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -61,7 +62,7 @@ func TestServersThatAreNotFit(t *testing.T) {
 	assert.True(t, driver.IsPermanent(err))
 }
 
-// A key of another program causes an error that says so, and is not changed.
+// If another program uses the key of a lock, Acquire fails with an error that says so, and does not change the key.
 func TestForeignKey(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -73,8 +74,9 @@ func TestForeignKey(t *testing.T) {
 	assert.Equal(t, "theirs", c.Get(ctx, redislock.DefaultPrefix+":x").Val())
 }
 
-// A grant that no replica confirms is released and fails. With a replica it is granted and renewed. When the replica is
-// cut off, a renewal's outcome is unknown, and a lost lease is still reported as lost.
+// If no replica confirms a grant, the grant is released and Acquire fails. With a replica, the lock is granted and
+// renewed. When the replica is cut off, the outcome of a renewal is unknown, but a lost lease is still reported as
+// lost.
 func TestReplicated(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -84,7 +86,7 @@ func TestReplicated(t *testing.T) {
 	_, err := short.Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "0 of 1 replicas")
 	assert.True(t, driver.IsNotApplied(err))
-	redistest.Acquire(t, redislock.New(c), redistest.Request("x")) // the failed grant has left nothing
+	redistest.Acquire(t, redislock.New(c), redistest.Request("x")) // the failed grant was released
 
 	between, err := faultproxy.New(s.Addr)
 	require.NoError(t, err)
@@ -108,7 +110,8 @@ func TestReplicated(t *testing.T) {
 	require.ErrorContains(t, err, "0 of 1 replicas")
 }
 
-// A guarded script runs for the newest holder and for no older one, even with tokens that a double cannot represent.
+// A guarded script runs for the newest holder, and for no older holder. The comparison is exact even for tokens that a
+// double cannot represent.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

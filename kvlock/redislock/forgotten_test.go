@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 3: names that are used once do not fill the server, and the tokens of a deleted name rise. They do even if
-// the clock was set back meanwhile, while the server ran or by a restart.
+// Promise 3: the server deletes the locks of names that are used once, and the tokens of a deleted name still rise.
+// They rise even if the server's clock was set back, with or without a restart.
 func TestTokensOfForgottenNamesRise(t *testing.T) {
 	t.Parallel()
 	testenv.DSN(t, testenv.EngineRedis)
@@ -46,8 +46,7 @@ func TestTokensOfForgottenNamesRise(t *testing.T) {
 	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("x")).Token, last)
 }
 
-// A replica has its primary's record: after a failover to a server with a slower clock, the tokens of deleted names
-// rise.
+// The record is replicated. So after a failover to a server whose clock is behind, the tokens of deleted names rise.
 func TestTokensOfForgottenNamesRiseThroughFailover(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t)
@@ -70,8 +69,8 @@ func TestTokensOfForgottenNamesRiseThroughFailover(t *testing.T) {
 	assert.Greater(t, redistest.Acquire(t, redislock.New(replica), redistest.Request("x")).Token, g.Token)
 }
 
-// On a Cluster each slot has its own record, so that a script can use it with the lock. With a hash tag in the prefix
-// there is one record.
+// On a Cluster each slot has its own record, because a script can use only keys of one slot. With a hash tag in the
+// prefix there is one record.
 func testForgottenOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	for _, prefix := range []string{"gone:", "{bygone}:"} {
 		b := redislock.New(c, redislock.Prefix(prefix))

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrStale is returned when a script was not run, because a newer holder has written or sealed since the token was
-// granted. Stop: a retry with the same lease cannot succeed.
+// granted. The holder must stop: a retry with the same lease cannot succeed.
 var ErrStale = errors.New("redislock: a newer holder has written or sealed")
 
 var errNoToken = errors.New("redislock: a guarded script needs the token of a lease, and tokens are larger than zero")
@@ -25,18 +25,19 @@ var guardLua string
 // use.
 type Guard struct{ script redisbase.Script }
 
-// NewGuard makes one script of a token check and lua, so that nothing runs between them. lua uses the KEYS and ARGV
-// that are given to Run. It may be any Redis script, but must not begin with a #! line.
+// NewGuard combines a token check and lua into one script, so that no other command runs between the check and lua. In
+// lua, KEYS and ARGV are the keys and args that are given to Run. It may be any Redis script, but must not begin with a
+// #! line.
 func NewGuard(lua string) *Guard { return &Guard{redisbase.NewScript(guardLua + lua)} }
 
 var sealing = NewGuard("return 1")
 
-// Run runs the script. If mark, a key besides the data, has seen a larger token than token, Run changes nothing and
-// returns [ErrStale]. On a Cluster, mark and keys must be in one slot. The mark is a string, the largest token seen. It
-// never expires, and must be kept as long as the data may be written.
+// Run runs the script. mark is the key of a string that holds the largest token seen so far. If that token is larger
+// than token, Run changes nothing and returns [ErrStale]. On a Cluster, mark and keys must be in one slot. The mark
+// never expires. Keep it for as long as the data may be written.
 //
-// ctx bounds the call as far as the client heeds it. Other errors are those of the server or the client. After an error
-// of the client, the script may have run.
+// The call ends with ctx only as far as the client supports this. All other errors come from the server or the client.
+// After an error of the client, the script may have run.
 func (g *Guard) Run(ctx context.Context, client redis.Scripter, mark string, token driver.Token, keys []string, args ...any) (any, error) {
 	if token <= 0 {
 		return nil, errNoToken
@@ -49,8 +50,9 @@ func (g *Guard) Run(ctx context.Context, client redis.Scripter, mark string, tok
 	return value, err
 }
 
-// Seal raises mark to token. Call it before the first read of a hold: later writes of older holders are then rejected,
-// so the data do not change after they were read. It returns the same errors as [Guard.Run].
+// Seal raises mark to token. Call Seal after each Acquire, before the new holder's first read. Later writes of older
+// holders are then rejected, so the data do not change after the new holder has read them. Seal returns the same errors
+// as [Guard.Run].
 func Seal(ctx context.Context, client redis.Scripter, mark string, token driver.Token) error {
 	_, err := sealing.Run(ctx, client, mark, token, nil)
 	return err

@@ -13,8 +13,9 @@ var handOverScript = redisbase.LoadQueued(files, "hand_over")
 
 var _ driver.HandOverer = (*Backend)(nil)
 
-// HandOver implements [driver.HandOverer]. It is one request, which may be repeated like that of Acquire. If too few
-// replicas confirm the grant, it is released, and the error says that both may have happened.
+// HandOver implements [driver.HandOverer]. It sends one request, which may be repeated like the request of Acquire. If
+// too few replicas confirm the new grant, HandOver releases it. The old grant has ended too, so this error is not
+// marked as not applied.
 func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	g, err := do(ctx, b, func(ctx context.Context) (driver.Grant, error) { return b.handOver(ctx, from, r) })
 	var held *driver.Held
@@ -50,7 +51,7 @@ func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Requ
 	}
 	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 	if confirmed < b.options.replicas {
-		// The error must not match NotApplied: no grant is held now, but something has happened.
+		// The error must not match NotApplied, because the old grant has ended.
 		return driver.Grant{}, fmt.Errorf("%s", b.unconfirmed(ctx, g, confirmed)) //nolint:errorlint // see above
 	}
 	return g, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// With a client that heeds deadlines, a request to a server that hangs ends at its deadline. Later requests also end
-// when their ctx is cancelled, long before their deadline, until the server answers again.
+// With ContextTimeoutEnabled, the first request to a server that hangs ends at its deadline. Until the server answers
+// again, later requests also end when their ctx is cancelled, long before their deadline.
 func TestAServerThatHangsIsNotWaitedForTwice(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

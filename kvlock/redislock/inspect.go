@@ -37,8 +37,9 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return list, nil
 }
 
-// Prune implements [driver.Operator]. Released locks expire after some minutes, and all others after the retention, so
-// Prune is only needed if that is too late. Tokens keep rising, because the server's record keeps the largest.
+// Prune implements [driver.Operator]. Redis deletes released locks after five minutes, and other unused locks after the
+// retention, so Prune is only needed to delete them earlier. Tokens keep rising, because the server's record keeps the
+// largest token of the deleted locks.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	n, err := do(ctx, b, func(ctx context.Context) (int, error) {
 		return b.locks().Prune(ctx, unused)

@@ -25,7 +25,7 @@ type person struct {
 	stop   func()
 }
 
-// line returns n waiters, in the order of their requests.
+// line adds n waiters to the queue of "job", and returns them in the order of the queue.
 func line(tb testing.TB, n int, open func() redis.UniversalClient, opts ...redislock.Option) []*person {
 	tb.Helper()
 	all := make([]*person, n)
@@ -58,7 +58,7 @@ func (p *person) drain() {
 	}
 }
 
-// called returns when p has been notified.
+// called waits until p has been notified.
 func (p *person) called(tb testing.TB) {
 	tb.Helper()
 	select {
@@ -68,7 +68,7 @@ func (p *person) called(tb testing.TB) {
 	}
 }
 
-// ask sends a request of a waiter, which is refused.
+// ask sends a request of p as a waiter. The lock must be held or reserved, and ask returns the refusal.
 func (p *person) ask(tb testing.TB) *driver.Held {
 	tb.Helper()
 	r := redistest.Request("job")
@@ -79,7 +79,7 @@ func (p *person) ask(tb testing.TB) *driver.Held {
 	return held
 }
 
-// take sends a request of a waiter, which is granted.
+// take sends a request of p as a waiter. The lock must be granted.
 func (p *person) take(tb testing.TB) driver.Grant {
 	tb.Helper()
 	r := redistest.Request("job")
@@ -87,7 +87,8 @@ func (p *person) take(tb testing.TB) driver.Grant {
 	return redistest.Acquire(tb, p, r)
 }
 
-// refused sends a request of a caller that does not wait, which is refused.
+// refused sends a request of a caller that does not wait. The lock must be held or reserved, and refused returns the
+// refusal.
 func refused(tb testing.TB, b driver.Backend) *driver.Held {
 	tb.Helper()
 	_, err := b.Acquire(context.Background(), redistest.Request("job"))
@@ -98,7 +99,7 @@ func refused(tb testing.TB, b driver.Backend) *driver.Held {
 
 const job = redislock.DefaultPrefix + ":job"
 
-// queued returns the number of waiters.
+// queued returns the number of waiters in the queue.
 func queued(tb testing.TB, c redis.UniversalClient) (count int) {
 	tb.Helper()
 	if queue := c.HGet(context.Background(), job, "queue").Val(); queue != "" {
@@ -108,7 +109,7 @@ func queued(tb testing.TB, c redis.UniversalClient) (count int) {
 	return count
 }
 
-// waiters returns the fields of the waiters.
+// waiters returns the names of the fields that describe waiters.
 func waiters(tb testing.TB, c redis.UniversalClient) (fields []string) {
 	tb.Helper()
 	for _, field := range c.HKeys(context.Background(), job).Val() {
@@ -119,7 +120,7 @@ func waiters(tb testing.TB, c redis.UniversalClient) (fields []string) {
 	return fields
 }
 
-// seen shifts the time at which a waiter was last seen.
+// seen adds by to the time at which a waiter was last seen.
 func seen(tb testing.TB, c redis.UniversalClient, waiter string, by time.Duration) {
 	tb.Helper()
 	parts := strings.Fields(c.HGet(context.Background(), job, waiter).Val())
@@ -130,7 +131,7 @@ func seen(tb testing.TB, c redis.UniversalClient, waiter string, by time.Duratio
 	require.NoError(tb, c.HSet(context.Background(), job, waiter, strings.Join(parts, " ")).Err())
 }
 
-// stretch extends the 50 ms of a reservation to an hour, so that a slow machine does not exceed them.
+// stretch extends a reservation by an hour, because a slow machine may need more than the usual 50 ms.
 func stretch(tb testing.TB, c redis.UniversalClient) {
 	tb.Helper()
 	row := c.HMGet(context.Background(), job, "nonce", "reserved_for", "held_until").Val()
@@ -141,12 +142,12 @@ func stretch(tb testing.TB, c redis.UniversalClient) {
 	require.NoError(tb, c.HSet(context.Background(), job, "held_until", until+time.Hour.Microseconds()).Err())
 }
 
-// opener makes clients of one server.
+// opener returns a function that opens clients of one server.
 func opener(tb testing.TB, addr string) func() redis.UniversalClient {
 	return func() redis.UniversalClient { return redistest.Connect(tb, addr) }
 }
 
-// clusterOpener makes clients of the Cluster of c.
+// clusterOpener returns a function that opens clients of the Cluster of c.
 func clusterOpener(tb testing.TB, c *redis.ClusterClient) func() redis.UniversalClient {
 	return func() redis.UniversalClient {
 		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Options().Addrs})

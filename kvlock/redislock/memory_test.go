@@ -13,15 +13,14 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// A server whose memory is full grants no new locks, with an error that says why. Held locks can be renewed and
-// released.
+// If the server's memory is full, Acquire fails with an error that says so. Held locks can be renewed and released.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := redistest.Connect(t, redistest.Start(t).Addr)
 	b := redislock.New(c)
 	kept, ended := redistest.Acquire(t, b, redistest.Request("kept")), redistest.Acquire(t, b, redistest.Request("ended"))
-	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than the server uses itself
+	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than the server needs without any keys
 	_, err := b.Acquire(ctx, redistest.Request("new"))
 	require.ErrorContains(t, err, "OOM")
 	assert.False(t, driver.IsPermanent(err))
@@ -32,8 +31,7 @@ func TestFullMemory(t *testing.T) {
 	require.NoError(t, b.ForceRelease(ctx, ended.Key, ended.Token, true))
 }
 
-// This is what AllowEviction accepts: a server whose memory is full evicts a held lock and grants it again, with a
-// larger token.
+// With AllowEviction, a server whose memory is full can evict a held lock, and then grant it again with a larger token.
 func TestEvictionLosesLocks(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

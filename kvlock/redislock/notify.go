@@ -8,16 +8,17 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Notify implements [driver.Notifier]. A release notifies the process that has waited longest, among those whose
-// requests as waiters were refused, and reserves the lock for it for 50 ms. If there is none, it notifies all
-// subscribers of the channel with the name of the lock's key. An expiry notifies nobody.
+// Notify implements [driver.Notifier]. A process enters the lock's queue when a request of one of its waiters is
+// refused. A release notifies the first process in the queue, and reserves the lock for that process for 50 ms. If the
+// queue is empty, the release notifies all subscribers of the channel that has the name of the lock's key. If a lease
+// expires, nobody is notified.
 //
-// All waiters of a backend share one connection, which is opened with the first and closed with the last. When a broken
-// connection has been replaced, all waiters are woken. If the account may not SUBSCRIBE, Notify fails at once,
-// [Backend.Capabilities] has a warning, and the server gets the next request after a minute at the earliest.
+// All waiters of a backend share one connection. The first waiter opens it, and the last waiter closes it. When the
+// backend has replaced a broken connection, it wakes all waiters. If the account may not SUBSCRIBE, Notify fails at
+// once, [Backend.Capabilities] has a warning, and the backend tries to subscribe again after a minute at the earliest.
 //
-// On a Cluster it uses ordinary pub/sub, which every server forwards to the others. Sharded pub/sub would need a
-// connection for each slot that has waiters.
+// On a Cluster, the backend uses ordinary pub/sub, which every server forwards to the others. Sharded pub/sub would
+// need a connection for each slot that has waiters.
 func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if b.err != nil {
 		return nil, driver.Permanent(b.err)

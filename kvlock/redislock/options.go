@@ -27,16 +27,16 @@ const (
 	MinRetention     = 24 * time.Hour
 )
 
-// Prefix sets the beginning of the key of each lock. The default is "rowlock:". It must end with a colon, and must not
-// contain "::" or ":@". Two backends share locks only if they have the same prefix. A prefix with a hash tag, such as
-// "{locks}:", puts all locks of a Cluster into one slot. They are then renewed a hundred in one request, but all are on
-// one server.
+// Prefix sets the text with which the key of each lock begins. The default is "rowlock:". It must end with a colon, and
+// must not contain "::" or ":@". Two backends share locks only if they have the same prefix. A prefix with a hash tag,
+// such as "{locks}:", puts all locks of a Cluster into one slot. One run of the script then renews a hundred of them,
+// but all locks are on one server.
 func Prefix(prefix string) Option { return func(o *options) { o.prefix = redisbase.Prefix(prefix) } }
 
-// Retention sets how long a lock is remembered that was not released, because its holder crashed or let the lease
-// expire. It is at least 24 hours, by default seven days. A released lock is remembered for five minutes, so that a
-// release whose reply was lost can be repeated. Tokens keep rising after that, because the server keeps the largest
-// token of deleted locks.
+// Retention sets how long the server remembers a lock whose lease was not released, because its holder crashed or let
+// the lease expire. The retention is at least 24 hours. The default is seven days. The server remembers a released lock
+// for five minutes, so that a release whose reply was lost can be repeated. Tokens keep rising after that, because the
+// server keeps the largest token of deleted locks.
 func Retention(d time.Duration) Option { return func(o *options) { o.retention = d } }
 
 // AllowEviction accepts a server whose maxmemory-policy is not noeviction. When its memory is full, such a server
@@ -44,8 +44,8 @@ func Retention(d time.Duration) Option { return func(o *options) { o.retention =
 func AllowEviction() Option { return func(o *options) { o.allowEviction = true } }
 
 // Replicated makes a grant or a renewal valid only if at least n replicas have confirmed it within timeout. The timeout
-// must be shorter than the client's ReadTimeout. A grant that fewer confirm is released and fails. A renewal that fewer
-// confirm is retried until the lease's deadline.
+// must be shorter than the client's ReadTimeout. If fewer replicas confirm a grant, the backend releases it and Acquire
+// fails. If fewer replicas confirm a renewal, it is retried until the lease's deadline.
 //
 // This makes a second holder after a failover less likely, but not impossible. A replica that has not confirmed may be
 // promoted. A primary that is cut off together with n replicas keeps granting. Set min-replicas-to-write on the server
@@ -83,7 +83,7 @@ func (o options) validate(client redis.UniversalClient) error {
 		return fmt.Errorf("redislock: Retention %s: want at least %s", o.retention, MinRetention)
 	case o.replicas < 0 || o.replicas == 0 && o.replicaWait != 0:
 		return fmt.Errorf("redislock: Replicated(%d, %s): want at least one replica", o.replicas, o.replicaWait)
-	case o.replicas > 0 && o.replicaWait < time.Millisecond: // zero would be unlimited
+	case o.replicas > 0 && o.replicaWait < time.Millisecond: // WAIT with a timeout of zero waits without a limit
 		return fmt.Errorf("redislock: Replicated(%d, %s): want a timeout of at least 1ms", o.replicas, o.replicaWait)
 	case o.replicas > 0 && readTimeout > 0 && o.replicaWait >= readTimeout:
 		return fmt.Errorf("redislock: Replicated(%d, %s): want a timeout shorter than the client's ReadTimeout of %s", o.replicas, o.replicaWait, readTimeout)

@@ -11,8 +11,8 @@ import (
 
 var pauseScript = redisbase.Load(files, "pause")
 
-// Pause implements [driver.Operator]. It turns the lease into one that ends in a hundred years, with a nonce that
-// nobody renews or releases. With Replicated, replicas must confirm the pause too.
+// Pause implements [driver.Operator]. It extends the lease to a hundred years, and gives it a new nonce, which no
+// locker renews or releases. With Replicated, replicas must confirm the pause too.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	_, err := do(ctx, b, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.pause(ctx, g, as) })
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) {

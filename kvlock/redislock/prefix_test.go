@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// A prefix with a brace must have a hash tag. Otherwise the record of a slot would be in another slot.
+// A prefix with an opening brace must have a hash tag. Otherwise the record of a slot would be in another slot.
 func TestPrefixesWithBraces(t *testing.T) {
 	c := redistest.Connect(t, "127.0.0.1:1")
 	for prefix, fits := range map[string]bool{"{locks}:": true, "a{locks}b:": true, "}:": true, "a{b:": false, "{}a:": false, "{:": false} {

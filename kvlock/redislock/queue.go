@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// leaveLimit bounds the cleanup of a waiter that gives up.
+// leaveLimit is the timeout of the request that removes a waiter from the queue.
 const leaveLimit = time.Second
 
 var leaveScript = redisbase.LoadQueued(files, "leave")
@@ -21,8 +21,8 @@ func (b *Backend) elsewhere() string {
 	return ""
 }
 
-// leave removes a waiter that gave up from the queue, and waits for the reply. If that fails, a release within the next
-// three seconds may once reserve the lock for it, for 50 ms.
+// leave removes this process from the queue of key after its last waiter has given up, and waits for the reply. If the
+// request fails, one release within the next three seconds may still reserve the lock for this process, for 50 ms.
 func (b *Backend) leave(key driver.Key) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 )
 
 // Promise 9, on one server, with replicas and on a Cluster: a release notifies only the process that has waited
-// longest, and reserves the name for it. Neither the releasing process nor a later waiter gets the name in between. No
-// waiter polls in this test.
+// longest, and reserves the name for that process. Before it acquires the name, neither the releasing process nor a
+// later waiter is granted the name. No waiter polls in this test.
 func testReleaseCalls(t *testing.T, open func() redis.UniversalClient, opts ...redislock.Option) {
 	holder := redislock.New(open(), opts...)
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
@@ -59,8 +59,8 @@ func TestAReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	testReleaseCalls(t, opener(t, primary.Addr), redislock.Replicated(1, 2*time.Second))
 }
 
-// A waiter whose connection has ended is not notified, so a killed waiter does not delay the others. A waiter that was
-// not seen for three seconds is not notified either.
+// A waiter whose connection has ended is not notified, so a killed waiter does not delay the others. A waiter that has
+// sent no request for three seconds is not notified either.
 func TestADeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -81,8 +81,9 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 	require.NoError(t, all[2].Release(t.Context(), g))
 }
 
-// A notified waiter that does not come, such as a suspended process, delays the others once, by the 50 ms of its
-// reservation: the next release notifies the next waiter. On a Cluster the same holds for a killed waiter.
+// If a notified waiter does not acquire the lock, for example because its process is suspended, it delays the other
+// waiters once, by the 50 ms of its reservation. The next release notifies the next waiter. On a Cluster, a killed
+// waiter causes the same delay.
 func testReservationEnds(t *testing.T, open func() redis.UniversalClient, disturb func(first *person)) {
 	holder := redislock.New(open())
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
@@ -92,7 +93,7 @@ func testReservationEnds(t *testing.T, open func() redis.UniversalClient, distur
 	assert.NotEmpty(t, all[1].client.HGet(t.Context(), job, "reserved_for").Val())
 	r := redistest.Request("job")
 	r.Waiting = true
-	require.Eventually(t, func() bool { // no further release is needed
+	require.Eventually(t, func() bool { // the reservation ends by itself
 		var err error
 		g, err = all[2].Acquire(context.Background(), r)
 		return err == nil
@@ -110,13 +111,13 @@ func TestAWaiterThatDoesNotComeCostsOneReservation(t *testing.T) {
 	testReservationEnds(t, opener(t, redistest.Start(t).Addr), func(*person) {})
 }
 
-// On a Cluster, subscribers may be connected to any server.
+// On a Cluster, a release also notifies subscribers that are connected to other servers.
 func testQueueOnCluster(t *testing.T, c *redis.ClusterClient, _ []*redis.Client) {
 	testReleaseCalls(t, clusterOpener(t, c))
 	testReservationEnds(t, clusterOpener(t, c), func(first *person) { require.NoError(t, first.client.Close()) })
 }
 
-// A waiter that gives up leaves nothing in the queue. If it was already notified, the next waiter is notified instead.
+// A waiter that gives up is removed from the queue. If it was already notified, the next waiter is notified instead.
 func TestAWaiterThatGivesUpIsNotCalled(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -142,7 +143,7 @@ func TestAWaiterThatGivesUpIsNotCalled(t *testing.T) {
 	require.NoError(t, holder.Release(t.Context(), g))
 }
 
-// A minimum hold is kept even if there are waiters: before its end, no waiter is notified and no request is granted.
+// Waiters do not shorten a minimum hold: until the minimum hold ends, no waiter is notified and no request is granted.
 func TestAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -170,7 +171,7 @@ func TestEachOfManyWaitersIsCalled(t *testing.T) {
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, processes, open)
 	for _, p := range all {
-		seen(t, admin, p.Waiter(), time.Hour) // long enough for a machine of any speed
+		seen(t, admin, p.Waiter(), time.Hour) // so that no waiter counts as dead on a slow machine
 	}
 	for i, p := range all {
 		assert.Equal(t, processes-i, queued(t, admin))
@@ -184,7 +185,8 @@ func TestEachOfManyWaitersIsCalled(t *testing.T) {
 	assert.Empty(t, waiters(t, admin), "no waiter is left in the queue")
 }
 
-// Waiters leave at the front, in the middle and at the end, and the others are notified in order.
+// If waiters leave at the front, in the middle and at the end of the queue, the remaining waiters are notified in
+// order.
 func TestTheOrderSurvivesWaitersThatLeave(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -210,7 +212,8 @@ func TestTheOrderSurvivesWaitersThatLeave(t *testing.T) {
 	assert.Empty(t, waiters(t, admin))
 }
 
-// A queue is bounded: if ten thousand wait, a further waiter only polls. Dead waiters at its end are removed.
+// A queue is bounded: if it has ten thousand waiters, a further waiter is not added and has to poll. Dead waiters at
+// the end of the queue are removed first.
 func TestTheQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// maxBatch is how many leases one run of the script renews. The server does nothing else during the run.
+// maxBatch is how many leases one run of the script renews. The server executes no other command during the run.
 const maxBatch = 100
 
 // batch is one run of the script, with the indexes of its grants.
@@ -21,8 +21,9 @@ type batch struct {
 	grants []int
 }
 
-// Renew implements [driver.Backend]. All leases are renewed in one round trip; on a Cluster, those of one slot share a
-// run of the script. If one run fails, the outcome of its leases is unknown, and that of the others is not affected.
+// Renew implements [driver.Backend]. It renews all leases in one round trip. One run of the script renews up to a
+// hundred leases, on a Cluster only leases of one slot. If a run fails, the outcomes of its leases are unknown. Leases
+// in other runs are not affected.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	outcomes, err := do(ctx, b, func(ctx context.Context) ([]driver.Outcome, error) {
 		outcomes := make([]driver.Outcome, len(grants))
@@ -34,7 +35,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, nil
 }
 
-// batches puts up to a hundred grants of one slot into each call.
+// batches puts up to a hundred grants of one slot into each batch.
 func (b *Backend) batches(grants []driver.Grant) []*batch {
 	cluster := redisbase.IsCluster(b.client)
 	open := make(map[int]*batch)
@@ -74,8 +75,8 @@ func (b *Backend) renew(ctx context.Context, list []*batch, outcomes []driver.Ou
 	return settle(slices.Concat(list, moving), slices.Concat(cmds, redisbase.RunAll(ctx, b.client, callsOf(moving))), outcomes)
 }
 
-// apart splits a batch into a run for each lock. While its slot moves to another server, a run for several locks works
-// only if one server has them all. A run for one lock is found on either server.
+// apart splits a batch into one batch for each lock. While a slot moves to another server, a run for several locks
+// works only if one server has all of them. A run for one lock works on the server that has this lock.
 func (b *Backend) apart(one *batch) []*batch {
 	list := make([]*batch, len(one.grants))
 	perLock := (len(one.Args) - 1) / len(one.grants)
@@ -97,7 +98,7 @@ func callsOf(list []*batch) []redisbase.Call {
 	return calls
 }
 
-// settle decodes the replies.
+// settle decodes the replies into outcomes. It fails only if all runs failed.
 func settle(list []*batch, cmds []*redis.Cmd, outcomes []driver.Outcome) error {
 	var failure error
 	failed := 0
@@ -125,7 +126,8 @@ func settle(list []*batch, cmds []*redis.Cmd, outcomes []driver.Outcome) error {
 }
 
 // renewReplicated sends the runs to each primary separately, because WAIT applies to one connection. If too few
-// replicas have confirmed, a renewal's outcome is unknown. A loss is certain anyway.
+// replicas have confirmed a renewal, its outcome is unknown. A lease that the primary reports as lost is lost in any
+// case.
 func (b *Backend) renewReplicated(ctx context.Context, list []*batch, outcomes []driver.Outcome) error {
 	primaries := make(map[*redis.Client][]*batch)
 	var failure error

@@ -29,10 +29,10 @@ func (b *Backend) write(ctx context.Context, what redisbase.Call) (cmd *redis.Cm
 }
 
 // writeAll makes calls in one round trip to one server, followed by a WAIT on the same connection, because WAIT applies
-// to the writes of its own connection. Each call has its own outcome. The error is that of the WAIT.
+// to the writes of its own connection. Each call has its own outcome. The returned error is the error of the WAIT.
 //
-// On a Cluster, it does not follow the locks of a moving slot to the other server. Their outcome is unknown until the
-// move is complete.
+// On a Cluster, while a slot is moving, writeAll does not look for a lock on the second server. The outcome for a lock
+// that has already moved is unknown until the move of the slot is complete.
 func (b *Backend) writeAll(ctx context.Context, primary *redis.Client, calls []redisbase.Call) ([]*redis.Cmd, int, error) {
 	cmds, confirmed, err := b.send(ctx, primary, calls, false)
 	if slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return redisbase.IsNoScript(cmd.Err()) }) {
@@ -58,7 +58,7 @@ func (b *Backend) send(ctx context.Context, primary *redis.Client, calls []redis
 	return cmds, confirmed, err
 }
 
-// primary returns the server that has key.
+// primary returns a client of the server that has key.
 func (b *Backend) primary(ctx context.Context, key string) (*redis.Client, error) {
 	if c, ok := b.client.(*redis.ClusterClient); ok {
 		return c.MasterForKey(ctx, key)
@@ -66,7 +66,7 @@ func (b *Backend) primary(ctx context.Context, key string) (*redis.Client, error
 	return b.client.(*redis.Client), nil // validate has checked the type
 }
 
-// unconfirmed releases a grant that too few replicas have confirmed.
+// unconfirmed releases a grant that too few replicas have confirmed, and returns the error for the caller.
 func (b *Backend) unconfirmed(ctx context.Context, g driver.Grant, confirmed int) error {
 	err := fmt.Errorf("%d of %d replicas confirmed the grant within %s", confirmed, b.options.replicas, b.options.replicaWait)
 	switch released := b.release(ctx, g); {

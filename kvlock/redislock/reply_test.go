@@ -15,8 +15,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// A request whose reply was lost has taken effect, and gets the same answer when go-redis or the caller repeats it: the
-// same token, renewed, released. No other request gets the name meanwhile.
+// If the reply to a request is lost, the server has still executed the request. When go-redis or the caller repeats it,
+// the repetition gets the same answer: the same token, or that the lease was renewed, or that it was released.
+// Meanwhile, no other request is granted the name.
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -33,7 +34,7 @@ func TestLostReplies(t *testing.T) {
 			renew := func(ctx context.Context, g driver.Grant) ([]driver.Outcome, error) {
 				return b.Renew(ctx, []driver.Grant{g})
 			}
-			warm := redistest.Acquire(t, b, redistest.Request("warm"+fate)) // makes the connection, and loads the scripts
+			warm := redistest.Acquire(t, b, redistest.Request("warm"+fate)) // opens the connection and loads the scripts
 			_, err = renew(t.Context(), warm)
 			require.NoError(t, err)
 			require.NoError(t, b.Release(t.Context(), warm))

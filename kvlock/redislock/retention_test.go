@@ -13,8 +13,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// A lock that was not released is remembered for the retention, counted from the last moment at which it could be held.
-// A released lock is remembered for five minutes. Each operation restarts the time, and no key stays without an expiry.
+// The server remembers a lock that was not released for the retention, counted from the moment at which its lease could
+// end at the latest. It remembers a released lock for five minutes. Each operation sets the expiry of the key again,
+// and no key is left without an expiry.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

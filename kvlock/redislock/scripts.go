@@ -16,7 +16,7 @@ var (
 	forceReleaseScript = redisbase.Load(files, "force_release")
 )
 
-// recorded returns the keys of a script for one lock that uses the server's record.
+// recorded returns the keys for a script that uses one lock and the server's record.
 func (b *Backend) recorded(key string) []string {
 	return redisbase.Recorded(b.client, b.options.prefix, key)
 }

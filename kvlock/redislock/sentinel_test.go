@@ -23,7 +23,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// fenced makes a guard of data in a SQL database.
+// fenced returns a guard for data in a SQL database.
 func fenced(tb testing.TB) *fence.Guard {
 	tb.Helper()
 	db, err := sql.Open("sqlite", ":memory:")
@@ -34,9 +34,9 @@ func fenced(tb testing.TB) *fence.Guard {
 	return fence.SQLite(db)
 }
 
-// refuses checks what happens with a second holder. The first still trusts its lease. When the second has sealed the
-// data, data in Redis and data in a SQL database reject the first holder's writes. The first holder's next renewal then
-// reports the loss.
+// refuses checks that fences protect the data from the first of two holders. The first holder still trusts its lease.
+// After the second holder has sealed, Redis and a SQL database reject the first holder's writes. The first holder's
+// next renewal then reports the loss.
 func refuses(tb testing.TB, guard *fence.Guard, client redis.UniversalClient, first, second *rowlock.Lease) {
 	tb.Helper()
 	require.NoError(tb, first.Err(), "the first holder trusts its lease")
@@ -58,8 +58,8 @@ func refuses(tb testing.TB, guard *fence.Guard, client redis.UniversalClient, fi
 	require.NoError(tb, second.Renew(tb.Context()))
 }
 
-// Sentinel promotes a replica that lacks the last grant: a second holder gets the name, with a larger token, while the
-// first trusts its lease. Fenced data reject the first holder.
+// Sentinel promotes a replica that lacks the last grant. A second holder is granted the name, with a larger token,
+// while the first holder still trusts its lease. Fenced data reject the first holder's writes.
 func TestFailoverBySentinel(t *testing.T) {
 	t.Parallel()
 	const replicaIP = "127.0.0.2" // the proxy recognises the replica by this address
@@ -89,11 +89,11 @@ func TestFailoverBySentinel(t *testing.T) {
 	}
 	other := client()
 	one := redistest.LockerOn(t, redislock.New(client()), rowlock.TTL(5*time.Minute), rowlock.Fenced(guard))
-	two := redistest.LockerOn(t, redislock.New(other), rowlock.TTL(time.Minute), rowlock.Fenced(guard)) // retries for that long while no server answers
+	two := redistest.LockerOn(t, redislock.New(other), rowlock.TTL(time.Minute), rowlock.Fenced(guard)) // Acquire retries for one TTL while no server answers
 	before, err := one.Acquire(t.Context(), "x")
 	require.NoError(t, err)
 	require.NoError(t, before.Release(t.Context()))
-	awaitReplica(t, redistest.Connect(t, primary.Addr)) // otherwise the replica may not know of the release, and would block the name for its TTL
+	awaitReplica(t, redistest.Connect(t, primary.Addr)) // if the replica did not have the release, it would block the name for one TTL
 	between.CutFrom(func(a net.Addr) bool { return a.(*net.TCPAddr).IP.String() == replicaIP })
 	first, err := one.Acquire(t.Context(), "x")
 	require.NoError(t, err)
@@ -108,7 +108,8 @@ func TestFailoverBySentinel(t *testing.T) {
 	refuses(t, guard, other, first, second)
 }
 
-// FLUSHALL and a restart without data each admit a second holder. Fenced data reject the first holder.
+// After FLUSHALL, or after a restart without data, a second holder is granted the name. Fenced data reject the first
+// holder's writes.
 func TestForgottenLocksAreFenced(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -128,8 +129,8 @@ func TestForgottenLocksAreFenced(t *testing.T) {
 	}
 }
 
-// A replica is promoted by hand (REPLICAOF NO ONE) while the old primary still answers. Each has a holder, and fenced
-// data accept only the newer one.
+// A replica is promoted by hand (REPLICAOF NO ONE) while the old primary still answers. Each server grants the name to
+// one holder. Fenced data accept only the newer holder's writes.
 func TestTwoPrimaries(t *testing.T) {
 	t.Parallel()
 	primary, replica := redistest.Start(t), redistest.Start(t)

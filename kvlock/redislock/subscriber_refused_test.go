@@ -13,9 +13,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 10: an account that may not SUBSCRIBE causes one attempt, and not a loop of connections. Notify returns an
-// error that names the missing right, Capabilities has a warning, waiters poll, and the right is used after it is
-// granted.
+// Promise 10: if the account may not SUBSCRIBE, the backend makes one attempt, and does not reconnect in a loop. Notify
+// returns an error that names the missing right, Capabilities has a warning, and waiters poll. After the account has
+// been given the right, waiters are notified.
 func TestAnAccountThatMayNotSubscribePolls(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always").Addr
@@ -64,8 +64,8 @@ func TestAnAccountThatMayNotSubscribePolls(t *testing.T) {
 	assert.Empty(t, b.Capabilities().Warnings)
 }
 
-// If the right is revoked during a wait, the connection ends, and there is one more attempt. No waiter is lost: it
-// polls, and is notified again after the right is back.
+// If the right to SUBSCRIBE is revoked during a wait, the connection ends, and the backend makes one more attempt. The
+// waiter polls. It is notified again after the right has been restored.
 func TestARightToSubscribeThatIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr

@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// listener is a waiter for one name.
+// listener is a waiter that is subscribed to one name.
 type listener struct {
 	woken chan struct{}
 	stop  func()
@@ -56,7 +56,7 @@ func listen(tb testing.TB, b *redislock.Backend, names int) []listener {
 		all[i] = notify(fmt.Sprint(i))
 		tb.Cleanup(all[i].stop)
 	}
-	notify("last").stop() // all earlier confirmations have been delivered
+	notify("last").stop() // when "last" is confirmed, all earlier confirmations have been delivered
 	for _, l := range all {
 		select {
 		case <-l.woken:
@@ -78,18 +78,18 @@ func subscriptions(tb testing.TB, c *redis.Client) (lines []string) {
 }
 
 // Waiters for fifty names share one connection. A release wakes only the waiters for its name. The connection is closed
-// with the last waiter.
+// when the last waiter stops.
 func TestManyNamesShareOneSubscription(t *testing.T) {
 	t.Parallel()
 	const names = 50
 	c := redistest.Connect(t, redistest.Start(t).Addr)
 	b, other := redislock.New(c), redislock.New(c)
 	waiters, twins := listen(t, b, names), listen(t, b, names)
-	require.Eventually(t, func() bool { // when "last" is unsubscribed
+	require.Eventually(t, func() bool { // until "last" is unsubscribed
 		open := subscriptions(t, c)
 		return len(open) == 1 && strings.Contains(open[0], fmt.Sprintf(" sub=%d ", names+1))
 	}, redistest.AtMost, time.Millisecond, "one connection, with a channel for each name and that of the process")
-	for _, name := range []string{"7", "8"} { // messages arrive in order: none for the first name follows one for the second
+	for _, name := range []string{"7", "8"} { // messages arrive in order, so after a message for "8" no message for "7" arrives
 		require.NoError(t, other.Release(t.Context(), redistest.Acquire(t, other, redistest.Request(name))))
 	}
 	for _, i := range []int{8, 7} {
@@ -109,8 +109,8 @@ func TestManyNamesShareOneSubscription(t *testing.T) {
 	listen(t, b, 1)
 }
 
-// When the subscription's connection breaks or falls silent, all waiters are woken when there is a new one, because
-// notifications may have been lost. Then releases wake them again.
+// If the subscription's connection breaks or no longer answers, the backend opens a new connection and then wakes all
+// waiters, because notifications may have been lost. After that, releases wake them again.
 func TestReconnectWakesAllWaiters(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(p *faultproxy.Proxy, server *redis.Client, dialled *atomic.Int64){

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// warnings are settings of the servers that weaken the promises.
+// warnings collects the settings of the servers that weaken the guarantees.
 type warnings struct {
 	mu   sync.Mutex // several servers are checked at the same time
 	list []string
@@ -31,7 +31,7 @@ func fsync(ctx context.Context, server redis.Cmdable) string {
 	return server.ConfigGet(ctx, "appendfsync").Val()["appendfsync"]
 }
 
-// weaknesses returns what a server may lose, and what to change.
+// weaknesses returns a text for each setting with which a server may lose locks. Each text says what to change.
 func weaknesses(i redisbase.Info, replicated bool, fsync string) (list []string) {
 	switch {
 	case i["aof_enabled"] == "0":

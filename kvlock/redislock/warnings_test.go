@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// After the first call, the capabilities warn about what the server may lose, and say what to set. A server with those
-// settings causes no warnings.
+// After the first operation, the capabilities have warnings about settings with which the server may lose locks. The
+// warnings say what to set. A server with those settings causes no warnings.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	warned := func(b *redislock.Backend) []string {

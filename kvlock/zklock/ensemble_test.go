@@ -20,7 +20,7 @@ import (
 // ensemble starts three servers for one test, of a newer release than the shared server.
 func ensemble(tb testing.TB) *testserver.ZooKeeperEnsemble {
 	tb.Helper()
-	server(tb) // if the launcher could not start a server, this test is skipped too
+	server(tb) // skips the test if the launcher could not start a server
 	c, err := testserver.StartZooKeeperEnsemble(tb.Context(), 3, testserver.Options{Logf: tb.Logf})
 	require.NoError(tb, err)
 	tb.Cleanup(c.Stop)

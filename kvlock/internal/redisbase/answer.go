@@ -50,7 +50,7 @@ func Read(cmd *redis.Cmd) (Answer, error) {
 // Reasons maps the verdicts of the scripts to the reasons of a refusal.
 var Reasons = map[string]driver.Reason{"leased": driver.Leased, "min hold": driver.MinHold, "handover": driver.Handover, "reserved": driver.Reserved}
 
-// Held returns a as a refusal.
+// Held converts a into a refusal.
 func (a Answer) Held() *driver.Held {
 	return (&driver.Held{
 		Reason: Reasons[a.Verdict], Holder: a.Holder, Note: a.Note, Token: a.Token, Since: a.Times[0], ExpiresIn: a.Times[1], Ahead: int(a.Times[2] / time.Microsecond),

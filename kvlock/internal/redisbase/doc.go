@@ -1,4 +1,4 @@
-// Package redisbase is the common part of packages redislock and redlock. It has the keys of locks, scripts and how
-// they are run, the queue of waiting processes, and the subscription that wakes them. It also reads facts about a
-// server, and lists locks.
+// Package redisbase contains the code that packages redislock and redlock share. It encodes the keys of locks, runs Lua
+// scripts, implements the queue of waiting processes, and subscribes to the notifications that wake them. It also
+// parses the server's INFO, and lists locks.
 package redisbase

@@ -13,7 +13,8 @@ import (
 
 const missingRight = "the account needs EVAL and EVALSHA, the commands of the scripts (such as HDEL), SCAN to list locks, SUBSCRIBE for notifications, and the keys and channels of the prefix"
 
-// remedies are server errors that a retry cannot fix, by their first words, each with its remedy.
+// remedies lists the server errors that a retry cannot fix. begin is how the error's text begins, and remedy says what
+// to change.
 var remedies = []struct{ begin, remedy string }{
 	{"WRONGTYPE", "the key is not a rowlock lock, but belongs to another library or program: choose another Prefix"},
 	{"NOPERM", missingRight},
@@ -26,8 +27,8 @@ var remedies = []struct{ begin, remedy string }{
 	{"MOVED", "the server is part of a Cluster: use redis.NewClusterClient"},
 }
 
-// Classify marks errors that a retry cannot fix. Every other failure stays of unknown outcome: go-redis retries a
-// request by itself, so the last reply says nothing about the first attempt.
+// Classify marks errors that a retry cannot fix as permanent. After any other error, the outcome of the request is
+// unknown. go-redis retries requests by itself, so the last reply says nothing about the first attempt.
 func Classify(err error) error {
 	var said redis.Error
 	if !errors.As(err, &said) {
@@ -41,7 +42,7 @@ func Classify(err error) error {
 	return err
 }
 
-// Describe adds the package, the operation and the lock's name to err, and ctx's error if it has ended.
+// Describe adds the package, the operation and the lock's name to err. If ctx has ended, it also adds the error of ctx.
 func Describe(ctx context.Context, pkg, operation string, key driver.Key, err error) error {
 	if key.Name != "" {
 		operation = fmt.Sprintf("%s %q", operation, key)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// minMajor is the oldest major version of Redis that the tests use.
+// minMajor is the oldest supported major version of Redis. Tests run on no older version.
 const minMajor = 7
 
 // Info is the reply to INFO, whose lines are "name:value".
@@ -24,7 +24,7 @@ func ParseInfo(text string) Info {
 	return facts
 }
 
-// Refusal returns why a server must not keep locks, and what to do.
+// Refusal returns nil if the server may keep locks. Otherwise the error says why not, and what to change.
 func (i Info) Refusal(cluster, allowEviction bool) error {
 	version := i["redis_version"]
 	major, _, _ := strings.Cut(version, ".")

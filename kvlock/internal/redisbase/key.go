@@ -9,13 +9,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Prefix is the beginning of all keys of a set of locks.
+// Prefix is the text with which all keys of a set of locks begin.
 type Prefix string
 
 // Encode returns the Redis key of a lock: prefix, colon, name; or, in a namespace, prefix, @, namespace, colon, name.
 // Readable names stay as they are. A percent sign, braces (a hash tag in Cluster) and control characters become %XX,
-// and so does a colon in the namespace. A prefix ends with the first colon that another colon or an @ follows. So two
-// locks never share a key, whatever their prefixes are.
+// and so does a colon in the namespace. In a key, the prefix ends with the first colon that is followed by another
+// colon or an @. So two locks never have the same key, whatever their prefixes are.
 func (p Prefix) Encode(k driver.Key) string {
 	var b strings.Builder
 	b.Grow(len(p) + 1 + len(k.Namespace) + 1 + len(k.Name))
@@ -83,17 +83,17 @@ func (p Prefix) Pattern() string {
 }
 
 // Record returns the key of the server's record. Its field top is the largest token of the locks that the server has
-// deleted: a name that is new to the server gets a larger one. No lock has this key, because the keys of locks have a
+// deleted. The first token of a new name is larger than top. No lock has this key, because the keys of locks have a
 // colon after the namespace.
 func (p Prefix) Record() string { return string(p) + "node" }
 
-// Waiters returns the beginning of the channels of waiting processes. No lock has such a key, because there a %
-// precedes two digits.
+// Waiters returns the beginning of the channels of waiting processes. No lock has such a key, because in the key of a
+// lock two hexadecimal digits follow each % after the prefix.
 func (p Prefix) Waiters() string { return string(p) + "%waiter:" }
 
 const maxPrefix = 128
 
-// Validate returns why p is not valid, for package pkg.
+// Validate returns an error if p is not a valid prefix. The error begins with pkg, the name of the package that uses p.
 func (p Prefix) Validate(pkg string) error {
 	switch s := string(p); {
 	case s == "" || len(s) > maxPrefix || !utf8.ValidString(s) || strings.ContainsFunc(s, isControl):
@@ -106,8 +106,8 @@ func (p Prefix) Validate(pkg string) error {
 	return nil
 }
 
-// tagged reports whether a prefix with a brace has a hash tag. Otherwise the braces of a record would not be its hash
-// tag.
+// tagged reports whether prefix has a hash tag, or no opening brace. If a prefix had a brace without a hash tag, the
+// braces that Recorded appends to a record's key would not be the hash tag of that key.
 func tagged(prefix string) bool {
 	_, tag, brace := strings.Cut(prefix, "{")
 	return !brace || strings.IndexByte(tag, '}') > 0

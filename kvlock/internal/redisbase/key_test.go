@@ -10,7 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Two locks never share a key: each encoded key decodes to the same lock, and a name never adds a hash tag.
+// Two locks never share a key: each encoded key decodes to the same lock. Namespaces and names never add a hash tag to
+// a key.
 func FuzzKey(f *testing.F) {
 	f.Add("", "nightly")
 	f.Add("a:b", "c")
@@ -25,8 +26,8 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// Locks of two prefixes never share a key, for any namespaces and names, and a lock never shares one with a server's
-// record. The test tries all short texts of the special characters.
+// Locks of two prefixes never have the same key, for any namespaces and names. No lock has the key of a server's
+// record, or the name of a waiter's channel. The test tries all short texts that consist of special characters.
 func TestPrefixesAreSeparate(t *testing.T) {
 	texts := func(most int) []string {
 		all := []string{""}

@@ -24,7 +24,7 @@ var states = map[string]driver.State{
 	"free": driver.StateFree, "held": driver.StateHeld, "expired": driver.StateExpired, "closed": driver.StateClosed,
 }
 
-// Locks are the locks of one server or one Cluster.
+// Locks gives operators access to the locks with one prefix on one server or one Cluster.
 type Locks struct {
 	Client redis.UniversalClient
 	Prefix Prefix
@@ -71,7 +71,7 @@ func byKey(x, y driver.Status) int {
 	return cmp.Or(cmp.Compare(x.Key.Namespace, y.Key.Namespace), cmp.Compare(x.Key.Name, y.Key.Name))
 }
 
-// Prune deletes the locks that were free for at least unused, and counts them.
+// Prune deletes the locks that have been free for at least unused, and returns how many it deleted.
 func (l Locks) Prune(ctx context.Context, unused time.Duration) (n int, err error) {
 	err = l.scan(ctx, pruneScript, []any{Micros(unused)}, func(_ driver.Key, cmd *redis.Cmd) error {
 		pruned, err := cmd.Bool()
@@ -83,7 +83,8 @@ func (l Locks) Prune(ctx context.Context, unused time.Duration) (n int, err erro
 	return n, err
 }
 
-// scan runs a script once for each lock, and calls each with the replies, one at a time.
+// scan runs a script once for each lock, and calls each with every reply. It never makes two calls of each at the same
+// time.
 func (l Locks) scan(ctx context.Context, what Script, args []any, each func(driver.Key, *redis.Cmd) error) error {
 	var mu sync.Mutex
 	seen := make(map[string]bool)

@@ -7,10 +7,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Places are the names for which this process waits. For each name, the process is in the queue in the lock's hash,
-// from its first refused request as a waiter until it is granted the lock or gives up. A release notifies the first
-// process of the queue, on a channel of that process. It also reserves the lock for that process briefly, so that the
-// releasing process does not acquire the lock again first.
+// Places records the names for which this process waits. The process is in the queue of each of these locks (see
+// queue.lua) from its first refused request as a waiter until it is granted the lock or gives up. A release notifies
+// the first process of the queue, on that process's own channel. The release also reserves the lock for the notified
+// process briefly, so that the releasing process cannot acquire the lock again before it.
 type Places struct {
 	ID driver.Nonce // identifies this process in the queue
 
@@ -29,7 +29,7 @@ func NewPlaces() *Places {
 	return &Places{ID: driver.NewNonce(), byKey: make(map[driver.Key]*standing)}
 }
 
-// Join adds a waiter for key.
+// Join records that one more caller of this process waits for key.
 func (p *Places) Join(key driver.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +39,8 @@ func (p *Places) Join(key driver.Key) {
 	p.byKey[key].calls++
 }
 
-// Leave ends a Join. It reports whether the process may still be in the queue although it no longer waits.
+// Leave reverses one Join. It returns true if no caller waits for key any longer, but the process may still be in the
+// queue.
 func (p *Places) Leave(key driver.Key) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,8 +52,8 @@ func (p *Places) Leave(key driver.Key) bool {
 	return one.queued
 }
 
-// Asks returns the id that a waiter's request sends, or "" if this process does not wait for key. From then on the
-// process may be in the queue.
+// Asks returns the id that a waiter's request for key contains, and records that the process may be in the queue. It
+// returns "" if this process does not wait for key.
 func (p *Places) Asks(key driver.Key) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +64,7 @@ func (p *Places) Asks(key driver.Key) string {
 	return p.ID.String()
 }
 
-// Of returns the id that other scripts for key send, or "" if this process does not wait for key.
+// Of returns the same id for requests that add no process to the queue, or "" if this process does not wait for key.
 func (p *Places) Of(key driver.Key) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 //go:embed lua
 var own embed.FS
 
-// Script is one Lua file. It is run by its digest. If the server does not know the digest, it is sent as text.
+// Script is a Lua script. A request contains only its digest. If the server does not know the digest, the request is
+// repeated with the script's text.
 type Script struct {
 	text, digest string
 	recorded     bool // the script's second key is the server's record, which the script can work without
@@ -23,7 +24,7 @@ type Script struct {
 // Load returns the script in lua/verb.lua of files.
 func Load(files embed.FS, verb string) Script { return NewScript(luaFile(files, verb)) }
 
-// LoadBehind returns the script verb, with another file of functions prepended.
+// LoadBehind returns the script verb, with the functions of a second Lua file prepended.
 func LoadBehind(files embed.FS, verb, functions string) Script {
 	return Load(files, verb).Behind(luaFile(files, functions))
 }
@@ -81,8 +82,8 @@ func (c Call) Send(ctx context.Context, through redis.Scripter, text bool) *redi
 	return through.EvalSha(ctx, c.Script.digest, c.Keys, c.Args...)
 }
 
-// alone returns the call without the record, if err says that the slot of its keys is moving, so that they are on two
-// servers. If ok is false, the call must not be repeated: it failed for another reason, or needs all its keys.
+// alone returns the call without the record's key, if err says that the slot is moving and its keys are on two servers.
+// If ok is false, the call must not be repeated: it failed for another reason, or the script needs all its keys.
 func (c Call) alone(err error) (repeat Call, ok bool) {
 	if !c.Script.recorded || len(c.Keys) < 2 || !Says(err, "TRYAGAIN") {
 		return c, false
@@ -91,7 +92,8 @@ func (c Call) alone(err error) (repeat Call, ok bool) {
 	return c, true
 }
 
-// Run makes one call.
+// Run makes one call. It repeats the call as text if the server does not know the script, and without the record if the
+// slot is moving.
 func Run(ctx context.Context, c redis.Scripter, what Call) *redis.Cmd {
 	cmd := what.Send(ctx, c, false)
 	if IsNoScript(cmd.Err()) {

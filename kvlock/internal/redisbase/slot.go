@@ -32,7 +32,7 @@ func Slot(key string) int {
 	return int(crc) % slots
 }
 
-// tags has, for each slot, the smallest number whose text is a hash tag of that slot.
+// tags holds one hash tag for each slot: the smallest number whose decimal text belongs to that slot.
 var tags = sync.OnceValue(func() *[slots]string {
 	var list [slots]string
 	for n, missing := 0, slots; missing > 0; n++ {
@@ -51,8 +51,8 @@ func IsCluster(client redis.UniversalClient) bool {
 	return ok
 }
 
-// Recorded returns the keys of a script for one lock that uses the record. On a Cluster each slot has its own record,
-// because a script can use the keys of one slot only.
+// Recorded returns the keys for a script that uses one lock and the server's record. On a Cluster each slot has its own
+// record, because a script can use the keys of one slot only.
 func Recorded(client redis.UniversalClient, prefix Prefix, key string) []string {
 	record := prefix.Record()
 	if at := Slot(key); IsCluster(client) && Slot(record) != at { // the slots are equal if the prefix has a hash tag

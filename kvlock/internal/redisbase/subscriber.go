@@ -8,14 +8,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Subscriber is a connection that receives notifications of releases. It is open while there are waiters.
+// Subscriber receives notifications of releases on one connection, which is open while there are waiters.
 type Subscriber struct {
 	client redis.UniversalClient
 	own    string // see NewSubscriber
 
 	mu           sync.Mutex
 	topics       map[string]*Topic
-	changed      chan struct{} // has capacity 1; nil while no connection runs
+	changed      chan struct{} // wakes run after a change of topics; has capacity 1; nil while run does not run
 	refusal      error         // the server's last reply to SUBSCRIBE, if it was a refusal
 	refusedUntil time.Time
 }
@@ -32,8 +32,8 @@ type Topic struct {
 // Waiter waits for messages on a channel. Its Wake must not block.
 type Waiter struct{ Wake func() }
 
-// NewSubscriber returns a subscriber without a connection. own is a channel of this process alone. Each of its messages
-// is the name of a channel whose waiters are woken. own may be empty.
+// NewSubscriber returns a subscriber without a connection. own is a channel to which only this process subscribes, or
+// an empty text. A message on own contains the name of the channel whose waiters must be woken.
 func NewSubscriber(client redis.UniversalClient, own string) *Subscriber {
 	return &Subscriber{client: client, own: own}
 }
@@ -87,7 +87,8 @@ func (s *Subscriber) refuse(refusal error) {
 	}
 }
 
-// Refused returns why the server refuses subscriptions, or nil if it does not, or was not asked for a minute.
+// Refused returns the error with which the server refused a subscription. It returns nil if the server has refused none
+// within the last minute.
 func (s *Subscriber) Refused() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +98,7 @@ func (s *Subscriber) Refused() error {
 	return s.refusal
 }
 
-// refusedFor is how long the refusal is still remembered. The caller holds mu.
+// refusedFor returns how long the last refusal is still remembered. The caller holds mu.
 func (s *Subscriber) refusedFor() time.Duration { return time.Until(s.refusedUntil) }
 
 // Remove removes w from the waiters of channel.
@@ -123,7 +124,7 @@ func (s *Subscriber) change() {
 	}
 }
 
-// drop deletes the topics that had no waiter for that long. The caller holds mu.
+// drop deletes the topics that have had no waiter for the given time. The caller holds mu.
 func (s *Subscriber) drop(since time.Duration) {
 	for channel, t := range s.topics {
 		if len(t.waiters) == 0 && time.Since(t.left) >= since {

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	silence        = 2 * time.Second // after that long without a message, the connection is checked with a PING
-	subscribeLimit = 5 * time.Second // limit of one change of the subscriptions
+	silence        = 2 * time.Second // if no message arrives for this long, a PING checks the connection
+	subscribeLimit = 5 * time.Second // timeout of one SUBSCRIBE or UNSUBSCRIBE
 	reconnectPause = 100 * time.Millisecond
 	refusedPause   = time.Minute            // how long a refusal to subscribe is remembered
-	linger         = 250 * time.Millisecond // a topic without waiters is kept that long, in case a waiter returns soon
+	linger         = 250 * time.Millisecond // how long a topic without waiters stays subscribed, in case a waiter returns
 )
 
 // run keeps a connection open while there are topics.
@@ -26,7 +26,7 @@ func (s *Subscriber) run(changed chan struct{}) {
 	}
 }
 
-// rest waits before the next connection, and reports whether one is wanted.
+// rest waits before the next connection is opened, and reports whether a topic still needs a connection.
 func (s *Subscriber) rest(changed chan struct{}) bool {
 	time.Sleep(reconnectPause/2 + rand.N(reconnectPause))
 	for {
@@ -43,8 +43,8 @@ func (s *Subscriber) rest(changed chan struct{}) bool {
 	}
 }
 
-// left returns how long a refusal is still remembered, and whether there is a topic. If there is none, the next topic
-// starts a new run.
+// left returns how long a refusal to subscribe is still remembered, and whether there is a topic. If there is no topic,
+// run must end, because the next topic starts run again.
 func (s *Subscriber) left() (refused time.Duration, wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,8 @@ func (s *Subscriber) left() (refused time.Duration, wanted bool) {
 	return s.refusedFor(), true
 }
 
-// connect uses one connection until its end, and reports whether to open another.
+// connect opens one connection, and uses it until it breaks or there are no topics. It reports whether to open another
+// connection.
 func (s *Subscriber) connect(changed chan struct{}) (again bool) {
 	conn := s.client.Subscribe(context.Background()) // connects on first use
 	broken := make(chan struct{})
@@ -103,8 +104,8 @@ func (s *Subscriber) connect(changed chan struct{}) (again bool) {
 	}
 }
 
-// difference returns which subscriptions are missing and which are not needed, and updates subscribed. If there are no
-// topics, the next topic starts a new run.
+// difference returns the channels to subscribe to and to unsubscribe from, and updates subscribed. If there are no
+// topics, wanted is false and run must end, because the next topic starts run again.
 func (s *Subscriber) difference(subscribed map[string]*Topic) (add, drop []string, wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,8 +144,9 @@ func adjust(conn *redis.PubSub, add, drop []string) error {
 	return nil
 }
 
-// listen wakes waiters until the connection breaks, or stays silent after a PING. A confirmed subscription also wakes
-// its waiters, because earlier messages were missed.
+// listen receives notifications and wakes waiters. It returns when the connection breaks, or when the server does not
+// answer a PING. The confirmation of a subscription also wakes the waiters of its channel, because they may have missed
+// earlier messages.
 func (s *Subscriber) listen(conn *redis.PubSub) error {
 	for asked := false; ; {
 		message, err := conn.ReceiveTimeout(context.Background(), silence)

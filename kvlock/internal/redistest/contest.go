@@ -34,9 +34,9 @@ func ResetRuns(tb testing.TB, c *redis.Client) {
 	must(tb, c.ConfigResetStat(context.Background()).Err())
 }
 
-// Contest runs callers in several lockers, each with a client of its own, as in separate processes. The callers
-// acquire, hold for a millisecond and release, until that many leases were granted. It returns how often each locker
-// was granted the lock, and how many requests each lease took.
+// Contest simulates several processes, each with its own locker and client, and each with several callers. Every caller
+// repeatedly acquires one lock, holds it for a millisecond, and releases it. Contest ends after the given number of
+// grants. It returns how often each locker was granted the lock, and the average number of requests per lease.
 func Contest(t *testing.T, open func() driver.Backend, servers []*redis.Client, processes, callers, grants int) (served []int, requests float64) {
 	t.Helper()
 	served = make([]int, processes)
@@ -58,7 +58,7 @@ func Contest(t *testing.T, open func() driver.Backend, servers []*redis.Client, 
 						return
 					}
 					mu.Lock()
-					if total++; total == grants/4 { // all callers have started
+					if total++; total == grants/4 { // by now all callers have started, so count from here
 						for _, c := range servers {
 							ResetRuns(t, c)
 						}

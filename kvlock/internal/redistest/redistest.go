@@ -1,4 +1,4 @@
-// Package redistest is the common part of the tests of packages redislock and redlock.
+// Package redistest contains helpers that the tests of packages redislock and redlock share.
 package redistest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// AtMost is how long a test waits for an event on a loaded machine.
+// AtMost is the longest time for which a test waits for an event. It is long enough for a loaded machine.
 const AtMost = 20 * time.Second
 
 type silent struct{}
@@ -36,7 +36,7 @@ func must(tb testing.TB, err error) {
 // Start starts a server for one test, which may kill, flush and reconfigure it.
 func Start(tb testing.TB, args ...string) *testserver.Server {
 	tb.Helper()
-	testenv.DSN(tb, testenv.EngineRedis) // if the launcher could not start a server, this test is skipped too
+	testenv.DSN(tb, testenv.EngineRedis) // skips the test if the launcher could not start a server
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{Args: append([]string{"--repl-diskless-sync-delay", "0"}, args...)})
@@ -45,7 +45,7 @@ func Start(tb testing.TB, args ...string) *testserver.Server {
 	return s
 }
 
-// Connect returns a client that is closed with the test.
+// Connect returns a client that is closed when the test ends.
 func Connect(tb testing.TB, addr string) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: addr})
 	tb.Cleanup(func() { _ = c.Close() })
@@ -57,7 +57,7 @@ func Request(name string) driver.Request {
 	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test", Note: name}
 }
 
-// Acquire makes a request that must be granted.
+// Acquire sends r, and fails the test unless the lock is granted.
 func Acquire(tb testing.TB, b driver.Backend, r driver.Request) driver.Grant {
 	tb.Helper()
 	g, err := b.Acquire(context.Background(), r)
@@ -65,7 +65,7 @@ func Acquire(tb testing.TB, b driver.Backend, r driver.Request) driver.Grant {
 	return g
 }
 
-// LockerOn returns a locker that is closed with the test.
+// LockerOn returns a locker that is closed when the test ends.
 func LockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
 	tb.Helper()
 	l, err := rowlock.New(b, opts...)
@@ -80,7 +80,7 @@ func WithoutChannels(tb testing.TB, admin *redis.Client) {
 	must(tb, admin.Do(context.Background(), "ACL", "SETUSER", "locks", "on", ">secret", "resetchannels", "~*", "+@all").Err())
 }
 
-// AsLocks returns a client of the account "locks", and the count of its connections.
+// AsLocks returns a client of the account "locks", and a counter of the connections that the client has opened.
 func AsLocks(tb testing.TB, addr string) (*redis.Client, *atomic.Int64) {
 	dialled := new(atomic.Int64)
 	c := redis.NewClient(&redis.Options{
@@ -104,7 +104,7 @@ func Forget(tb testing.TB, c redis.Cmdable, key string) {
 	must(tb, c.Del(ctx, key).Err())
 }
 
-// ageLua moves the times of a lock into the past.
+// ageLua moves the end of a lease into the past.
 const ageLua = `local row = redis.call('HMGET', KEYS[1], 'expires_at', 'held_until')
 local time = redis.call('TIME')
 local past = tonumber(row[1]) - (time[1] * 1000000 + time[2])

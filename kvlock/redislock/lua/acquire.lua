@@ -1,12 +1,12 @@
--- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; how many milliseconds the lock is remembered; the id of the waiter that sends the request, or an empty text.
--- Result: the token if the lock is granted; else verdict, token, and of the current grant: holder, note, microseconds since the grant and until the lock is free, how many waiters are before this one.
--- Promise: writes only if it grants the lock or adds a waiter to the queue. The nonce of the current grant gets that grant again. A released lock that is reserved for this waiter is granted to it.
+-- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, holder, note; TTL, minimum hold and hand-over delay in microseconds; how long the server remembers the lock, in milliseconds; the id of the waiter that sends the request, or an empty text.
+-- Result: the token if the lock is granted. Otherwise a verdict, the token, the holder and note of the current grant, microseconds since the grant, microseconds until the lock is free, and the number of waiters before this one.
+-- Promise: writes only if it grants the lock or adds a waiter to the queue. A request with the nonce of the current grant gets that grant again. A released lock that is reserved for this waiter is granted to it.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock')
 local nonce, free, clock = row[1], row[3] or 0, row[4] or 0
 -- If the lock was deleted, its last token was not larger than the record's top.
 local token = row[2] or KEYS[2] and redis.call('HMGET', KEYS[2], 'top')[1] or 0
 local time = redis.call('TIME')
--- The clock of a lock never goes back: no request sees an earlier time than a previous one.
+-- The clock of a lock never goes back: no request sees an earlier time than the request before it.
 local now = math.max(time[1] * 1000000 + time[2], clock)
 
 local same = nonce == ARGV[1]
@@ -28,7 +28,7 @@ if free - now > 0 and not same then
 end
 
 if ARGV[8] ~= '' then
-    quit(KEYS[1], ARGV[8]) -- first, so that an error grants nothing; another waiter of this process is appended at its next request
+    quit(KEYS[1], ARGV[8]) -- quit comes first, so that an error grants nothing; if more callers of this process wait, their next request appends it again
 end
 local acquired = now
 if same then
@@ -38,7 +38,7 @@ else
 end
 local expires = now + ARGV[4]
 free = math.max(expires + ARGV[6], acquired + ARGV[5])
--- Numbers are written with all digits. Most equal one of these two.
+-- Numbers are written with all digits. Most of them equal now or expires, so only these two are formatted in advance.
 local present, ending = string.format('%.0f', now), string.format('%.0f', expires)
 local digits = function(x)
     return x == now and present or x == expires and ending or string.format('%.0f', x)

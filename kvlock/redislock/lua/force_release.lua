@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock and its channel; ARGV the token that the operator saw, 1 to end a live lease too, retention in milliseconds.
--- Result: verdict, token, and of a live lease that was not ended: holder, note, microseconds since the grant and until the lock is free.
--- Promise: raises the token, so that the old holder is fenced. Sets the lock's clock to the server's, even if that was set back.
+-- Parameters: KEYS[1] the lock and its channel; ARGV the token that the operator saw; 1 if a live lease may be ended too; the retention in milliseconds.
+-- Result: a verdict and the token. If a live lease was not ended, also its holder and note, microseconds since the grant, and microseconds until the lock is free.
+-- Promise: raises the token, so that the old holder is fenced. Sets the lock's clock to the server's clock, even if the server's clock was set back.
 local number = function(x) return string.format('%.0f', x) end
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock')
 local time = redis.call('TIME')

@@ -1,5 +1,5 @@
--- Parameters: KEYS[1] the mark, ARGV[1] the token. The guarded script does not see them.
--- Result: an error that begins with STALE if the mark has seen a larger token; else the result of the guarded script.
+-- Parameters: KEYS[1] the mark, ARGV[1] the token. Both are removed from KEYS and ARGV before the guarded script runs.
+-- Result: an error that begins with STALE if the mark holds a larger token. Otherwise the result of the guarded script.
 -- Promise: raises the mark to the token atomically with the guarded script. Compares tokens exactly, of any size.
 do
     local mark, token = table.remove(KEYS, 1), table.remove(ARGV, 1)

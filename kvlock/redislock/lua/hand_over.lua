@@ -1,6 +1,6 @@
--- Parameters: KEYS[1] the lock; ARGV of the old grant: nonce, token, minimum hold in microseconds; of the new grant: nonce, holder, note; in microseconds TTL, minimum hold, hand-over delay; how many milliseconds the lock is remembered; the id of the waiter that gets it, or an empty text.
--- Result: the token if the lock is handed over; 0 if the old grant is no longer held; else verdict, token, holder, note, microseconds since the grant and until a hand-over is allowed.
--- Promise: ends the old grant and makes the new one, with a larger token, or writes nothing. The nonce of the current grant gets that grant again. Notifies nobody.
+-- Parameters: KEYS[1] the lock; ARGV of the old grant: nonce, token, minimum hold in microseconds; ARGV of the new grant: nonce, holder, note; TTL, minimum hold and hand-over delay in microseconds; how long the server remembers the lock, in milliseconds; the id of the waiter that gets the lock, or an empty text.
+-- Result: the token if the lock is handed over; 0 if the old grant is no longer held. Otherwise a verdict, the token, holder, note, microseconds since the grant, and microseconds until a hand-over is allowed.
+-- Promise: either ends the old grant and makes the new grant, with a larger token, or writes nothing. A request with the nonce of the current grant gets that grant again. Sends no notification.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock')
 local token, acquired = row[2] or 0, tonumber(row[3] or 0)
 local time = redis.call('TIME')
@@ -17,7 +17,7 @@ if row[1] ~= ARGV[4] then
     end
     token, acquired = math.max(token + 1, now), now
 end
-if ARGV[11] ~= '' then -- other processes come first after a series of hand-overs
+if ARGV[11] ~= '' then -- the process leaves the queue, so that other processes are served before its remaining callers
     quit(KEYS[1], ARGV[11])
 end
 local expires = now + ARGV[7]

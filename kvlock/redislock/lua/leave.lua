@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock and its channel; ARGV the id of a waiter, the beginning of the channels of waiters, 1 if subscribers may be connected to other servers.
+-- Parameters: KEYS[1] the lock and its channel; ARGV the id of a waiter; the text with which the names of waiters' channels begin; 1 if subscribers may be connected to other servers.
 -- Result: 1.
--- Promise: no release notifies this waiter any longer. A lock that is reserved for it is reserved for the next waiter, as in release.lua, or becomes free.
+-- Promise: no release notifies this waiter any longer. If the lock is reserved for this waiter, it is reserved for the next waiter instead, as in release.lua, or becomes free.
 quit(KEYS[1], ARGV[1])
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'held_until', 'clock', 'reserved_for')
 local time = redis.call('TIME')

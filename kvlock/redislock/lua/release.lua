@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock, which is also the name of its channel; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, token or 0 for any, minimum hold in microseconds, retention in milliseconds, the beginning of the channels of waiters, 1 if subscribers may be connected to other servers.
--- Result: 1 if the lock is released, now or before; 0 if the grant is unknown.
--- Promise: may be repeated for five minutes, after which the lock is deleted. The record's token is at least the lock's. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for it for 50 ms. Without such a waiter, notifies all subscribers of the lock's channel.
+-- Parameters: KEYS[1] the lock, which is also the name of its channel; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce; token, or 0 for any token; minimum hold in microseconds; retention in milliseconds; the text with which the names of waiters' channels begin; 1 if subscribers may be connected to other servers.
+-- Result: 1 if this request or an earlier one has released the lock; 0 if the grant is unknown.
+-- Promise: may be repeated for five minutes, after which the lock is deleted. The record's token is at least as large as the lock's token. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for that waiter for 50 ms. If no waiter was notified, notifies all subscribers of the lock's channel.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for')
 if row[1] == '' and row[2] == ARGV[2] then
     return 1
@@ -28,6 +28,6 @@ if KEYS[2] then
 end
 redis.call('PEXPIRE', KEYS[1], free == now and memory or string.format('%.0f', math.ceil((free - now) / 1000) + memory))
 if reserved == '' then
-    redis.pcall('PUBLISH', KEYS[1], '') -- only a hint: an account that may not publish can still release
+    redis.pcall('PUBLISH', KEYS[1], '') -- pcall, so that an account that may not publish can still release
 end
 return 1

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Parameters: KEYS the locks, all of one slot; ARGV[1] the retention in milliseconds, then of each lock nonce, token, and in microseconds TTL, minimum hold, hand-over delay.
--- Result: for each lock 1 if it was renewed, 0 if it is lost.
+-- Parameters: KEYS the locks, all of one slot; ARGV[1] the retention in milliseconds, then for each lock: nonce, token; TTL, minimum hold and hand-over delay in microseconds.
+-- Result: for each lock 1 if its lease was renewed, 0 if its lease is lost.
 -- Promise: never revives an expired lease, and creates nothing.
 local number = function(x) return string.format('%.0f', x) end
 local time = redis.call('TIME')

@@ -1,5 +1,5 @@
 -- Parameters: KEYS[1] the lock.
--- Result: state, token, holder, note, and three durations in microseconds: since the grant, until the lease ends, and until the lock is free. Empty if there is no such lock.
+-- Result: state, token, holder, note, and three durations in microseconds: since the grant, until the lease ends, and until the lock is free. An empty list if there is no such lock.
 -- Promise: changes nothing.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock')
 if not row[2] then

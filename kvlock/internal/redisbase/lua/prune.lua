@@ -1,6 +1,6 @@
 -- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV[1] how long the lock must have been free, in microseconds.
 -- Result: 1 if the lock was deleted, 0 if it stays.
--- Promise: the record's token is at least that of every deleted lock. Without a record, a lock whose token is ahead of the server's clock stays.
+-- Promise: the record's token is at least that of every deleted lock. Without a record, a lock whose token is ahead of the server's clock is not deleted.
 local row = redis.call('HMGET', KEYS[1], 'token', 'held_until', 'clock')
 if not row[1] then
     return 0

@@ -1,8 +1,9 @@
--- This file is prepended to the scripts that use it. It implements the queue of the processes that wait for a lock, as
--- a linked list in the lock's hash, so that each step takes constant time, for ten thousand waiters as for one.
--- Fields: "queue" has the ids of the first and the last waiter, their count, and the last number given. "w:ID" has the
--- ids of the waiters before and behind waiter ID, or '-', its number, and when it was last seen, in microseconds.
--- Without waiters these fields do not exist.
+-- This file is prepended to the scripts that use it. It implements the queue of the processes that wait for a lock. The
+-- queue is a linked list in the lock's hash, so each step takes constant time for any number of waiters. The field
+-- "queue" holds the id of the first waiter, the id of the last waiter, the number of waiters, and the number that the
+-- newest waiter got. The field "w:ID" describes the waiter with this id. It holds the ids of the waiters before and
+-- behind it ('-' if there is none), its number, and when it was last seen, in microseconds. If there are no waiters,
+-- these fields do not exist.
 local function waiter(key, id)
     local entry = redis.call('HMGET', key, 'w:' .. id)[1]
     if entry then
@@ -14,7 +15,7 @@ local function put(key, id, before, behind, number, seen)
     redis.call('HSET', key, 'w:' .. id, before .. ' ' .. behind .. ' ' .. number .. ' ' .. seen)
 end
 
--- ends returns the first and the last waiter, their count, and the last number.
+-- ends returns the first waiter, the last waiter, the number of waiters, and the number that the newest waiter got.
 local function ends(key)
     local queue = redis.call('HMGET', key, 'queue')[1]
     if not queue then
@@ -38,7 +39,7 @@ local function quit(key, id)
     if not before then
         return false
     end
-    redis.call('HDEL', key, 'w:' .. id) -- first, so that an account without the right to HDEL does not leave half of the change
+    redis.call('HDEL', key, 'w:' .. id) -- HDEL comes first: if the account has no right to HDEL, nothing has been changed yet
     local first, last, count, number = ends(key)
     if before == '-' then
         first = behind
@@ -59,9 +60,10 @@ end
 -- A waiter that has sent no request for 3 seconds counts as dead.
 local function dead(seen, now) return now - seen >= 3000000 end
 
--- join records that a waiter was seen, appends it if it is not in the queue, and returns how many waiters are before
--- it. It first removes dead waiters at the end, so that processes that crash one after the other do not fill the queue.
--- If ten thousand are waiting, a further waiter only polls.
+-- join records that a waiter was seen, appends the waiter if it is not in the queue, and returns how many waiters are
+-- before it. Before appending, join removes dead waiters at the end, so that processes that crash one after the other
+-- do not fill the queue. If the queue has ten thousand waiters, join does not append a further waiter, which then has
+-- to poll.
 local function join(key, id, now)
     local seen = string.format('%.0f', now)
     local before, behind, number = waiter(key, id)
@@ -95,9 +97,10 @@ local function join(key, id, now)
     return math.min(number - least, count - 1)
 end
 
--- call removes waiters from the front until one of them receives a notification, and returns its id, or an empty text.
--- A notified waiter that does not come is appended to the queue when it sends its next request. On a Cluster, every
--- waiter that is not dead counts as reachable, because it may be subscribed on any server.
+-- call removes waiters from the front of the queue, and notifies each that is not dead, until a waiter receives the
+-- notification. It returns the id of that waiter, or an empty text. If the notified waiter acquires the lock too late,
+-- its next request appends it to the queue again. With anywhere (on a Cluster), every waiter that is not dead counts as
+-- notified, because it may be subscribed on another server.
 local function call(key, channel, now, anywhere)
     local first, _, count = ends(key)
     while count > 0 do
