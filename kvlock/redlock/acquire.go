@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Acquire implements [driver.Backend]. It takes up to two rounds of requests to all nodes in parallel. Each round lasts
-// until a majority has answered. In the background, it confirms the token at slower nodes, or undoes a failed attempt
-// there.
+// Acquire implements [driver.Backend]. It sends up to two rounds of requests to all nodes in parallel. Each round lasts
+// until a majority has answered. Slower nodes are handled in the background: Acquire confirms the token there, or
+// undoes a failed attempt.
 func (r *Backend) Acquire(ctx context.Context, req driver.Request) (driver.Grant, error) {
 	g, err := r.acquire(ctx, req)
 	var held *driver.Held
@@ -56,19 +56,22 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 	return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 }
 
-// ballots is how many ballots one call may take. again is a failure after which another ballot may succeed. Either
-// nodes have just been admitted, or the ballot was too slow or not confirmed, or concurrent requests split the votes.
+// ballots is the largest number of ballots in one call of Acquire. A ballot fails with again if another ballot may
+// succeed: nodes have just been admitted, or the ballot was too slow or not confirmed, or concurrent requests split the
+// votes.
 const ballots = 3
 
 type again struct{ error }
 
-// leastValidity says that 1/leastValidity of the TTL must be left when a grant is made.
+// leastValidity is the divisor of the TTL for the shortest valid grant: if less than 1/leastValidity of the TTL is
+// left, the ballot fails.
 const leastValidity = 2
 
-// drift is how far a server's clock may run ahead of ours within d, as in the published algorithm.
+// drift returns how far a server's clock may run ahead of this process's clock within d. The formula is that of the
+// published algorithm.
 func drift(d time.Duration) time.Duration { return d/100 + 2*time.Millisecond }
 
-// decide runs the ballot to its end.
+// decide runs the ballot until it is decided, and returns the token of the grant or the reason of the failure.
 func (b *ballot) decide() (driver.Token, error) {
 	err := b.first()
 	if err == nil {
@@ -82,7 +85,8 @@ func (b *ballot) decide() (driver.Token, error) {
 	return b.token, err
 }
 
-// first collects votes until there is a majority, or until there can be none.
+// first performs the first round. It collects votes until a majority has granted the lock, or until no majority can
+// grant it.
 func (b *ballot) first() error {
 	defer close(b.minted)
 	r, q := b.redlock, b.redlock.quorum()
@@ -94,7 +98,7 @@ func (b *ballot) first() error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	var votes []vote
-	var patience <-chan time.Time // for nodes slower than a majority, if other requests compete
+	var patience <-chan time.Time // ends the wait for slow nodes if concurrent requests compete
 	for pending := len(r.nodes); pending > 0; {
 		granted := count(votes, vote.granted)
 		if !meeting && (granted >= q || granted+pending < q && b.answered(votes, pending)) {
@@ -141,10 +145,10 @@ func (b *ballot) first() error {
 	return failure
 }
 
-// answered reports whether further votes cannot help, given that there will be no majority for this request. It waits
-// for one answer, because before that, a refusal and silence look the same. It waits for enough answers to admit the
-// nodes that are ready, and for one that knows the holder. If the nodes disagree whether the lock was released, it
-// waits for all of them.
+// answered is called when no majority can grant the lock any more. It reports whether first has enough votes to explain
+// the failure. That needs the answers of a majority, unless too many nodes have failed. It also needs the vote of a
+// node that knows the holder, and enough answers to admit the nodes that are ready. If the nodes disagree whether the
+// lock was released, it needs the votes of all nodes.
 func (b *ballot) answered(votes []vote, pending int) bool {
 	r := b.redlock
 	answers := count(votes, func(v vote) bool { return v.err == nil })
@@ -154,8 +158,8 @@ func (b *ballot) answered(votes []vote, pending int) bool {
 	return answers >= r.quorum() || answers+pending < r.quorum()
 }
 
-// splits reports whether concurrent requests have split the votes, so that each of them may fail. A lease that a
-// majority has, or that is older than a request may take, is not such a request.
+// splits reports whether concurrent requests have split the votes, so that all of these requests may fail. A lease that
+// a majority has, or that is older than limit, does not belong to a concurrent request.
 func (b *ballot) splits(votes []vote, limit time.Duration) bool {
 	q := b.redlock.quorum()
 	for _, v := range votes {
@@ -168,13 +172,12 @@ func (b *ballot) splits(votes []vote, limit time.Duration) bool {
 	return granted > 0 && granted < q && refused > 0 && granted+refused >= q
 }
 
-// backOff waits until the competing requests have probably failed or succeeded. It reports whether the caller still
-// waits.
+// backOff waits until the competing requests have probably failed or succeeded. It returns false if ctx has ended.
 func (b *ballot) backOff() bool {
 	return backoff.Sleep(b.ctx, rand.N(4*time.Since(b.began)+1))
 }
 
-// silent returns a node that is not among the votes.
+// silent returns a node that has not voted yet.
 func (b *ballot) silent(votes []vote) *node {
 	for _, n := range b.redlock.nodes {
 		if count(votes, func(v vote) bool { return v.node == n }) == 0 {
@@ -184,8 +187,8 @@ func (b *ballot) silent(votes []vote) *node {
 	return nil
 }
 
-// await makes the goroutines of ready nodes admit them, and waits for that. They use a separate channel, because the
-// caller closes minted only after await has returned.
+// await admits the nodes that are ready, and waits for the results. It closes admitting, so that the goroutines of
+// these nodes continue. They cannot wait for minted, because first closes minted only after await has returned.
 func (b *ballot) await(ready int, timeout <-chan time.Time, failure error) error {
 	close(b.admitting)
 	for range ready {
@@ -200,7 +203,8 @@ func (b *ballot) await(ready int, timeout <-chan time.Time, failure error) error
 	return &again{failure}
 }
 
-// second collects confirmations of the token.
+// second performs the second round. It collects confirmations until a majority has confirmed the token, or cannot
+// confirm it.
 func (b *ballot) second() error {
 	r, q := b.redlock, b.redlock.quorum()
 	timer := time.NewTimer(r.options.limit(b.req.TTL))

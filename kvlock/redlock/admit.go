@@ -10,17 +10,17 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// candidate identifies the waiter that sends a request to a node. The id is empty if no waiter sends it.
+// candidate identifies the waiting process that sends a request to a node. The id is empty if the caller does not wait.
 type candidate struct {
 	id    string
-	since time.Time // start of the wait, by the waiter's clock
+	since time.Time // when the wait began, by the waiter's clock
 }
 
 // voteAt runs the acquire script at a node. Without a nonce it only queries the node's state.
 func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, nonce string, req driver.Request, by candidate, ballot int64, proposed driver.Token) vote {
 	o := r.options
 	if r.places.Of(req.Key) == "" {
-		by.id = "" // the waiter has given up since, and its request to leave may arrive first
+		by.id = "" // the waiter has given up since, and its leave request may arrive before this request
 	}
 	cmds, err := r.ask(ctx, n, client, func(of *run) []redisbase.Call {
 		return []redisbase.Call{of.acquire.On([]string{o.prefix.Encode(req.Key), o.prefix.Record(), r.waiters(req.Key)},
@@ -36,7 +36,8 @@ func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, non
 	return v
 }
 
-// admit lets a node vote again, after it has received the largest token that the others know.
+// admit sends a node whose quarantine is over the largest token that the other nodes know, after which the node may
+// vote again. It reports whether the node has been admitted.
 func (r *Backend) admit(n *node, floor driver.Token, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -50,18 +51,19 @@ func (r *Backend) admit(n *node, floor driver.Token, limit time.Duration) bool {
 	return err == nil && ok
 }
 
-// lookPause is the interval of attempts to contact absent nodes.
+// lookPause is the shortest interval between two attempts to contact absent nodes.
 const lookPause = time.Second
 
-// look contacts absent nodes, unless it has just done so. The caller must be counted in r.work.
+// look starts a visit, unless the last visit ended less than lookPause ago. The caller must be counted in r.work.
 func (r *Backend) look() {
 	if last := r.visited.Load(); last == nil || time.Since(*last) >= lookPause {
 		r.visit()
 	}
 }
 
-// visit contacts absent nodes in the background, and admits nodes that are ready. Holders that only renew need this.
-// Only one visit runs at a time. The caller must be counted in r.work.
+// visit asks all nodes for their state in the background, also absent nodes, and admits nodes that are ready. A process
+// that only renews leases relies on visit, because renewals do not admit nodes. Only one visit runs at a time. The
+// caller must be counted in r.work.
 func (r *Backend) visit() {
 	if r.visiting.Swap(true) {
 		return
@@ -83,7 +85,7 @@ func (r *Backend) visit() {
 		}
 		var votes []vote
 		for range r.nodes {
-			votes = append(votes, <-found) // the limit bounds the time of each vote
+			votes = append(votes, <-found) // each vote arrives within limit
 		}
 		if !enoughToAdmit(votes, len(r.nodes)) {
 			return

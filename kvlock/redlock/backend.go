@@ -13,29 +13,30 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Backend keeps locks in a majority of independent Redis servers, by the Redlock algorithm
+// Backend keeps locks in a majority of independent Redis servers, with the Redlock algorithm
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/). It is safe for concurrent use. It never
 // closes the clients. Call [Backend.Close] before you close them.
 //
-// Its benefit is that locks can be acquired while a minority of the servers is down. It is not safer than a lease row
-// or one Redis server: see docs/redlock.md.
+// The benefit of Redlock is that locks can be acquired while a minority of the servers is down. It is not safer than a
+// lease row or one Redis server: see docs/redlock.md.
 //
-// A majority confirms a token, in a second round if needed, before the lock is granted. Each server confirms rising
-// tokens only. So tokens rise as long as no majority loses its data within one MaxTTL. They are best effort, because
-// that can happen. Protect rows of a SQL database with fence.Claim, where the database makes the tokens.
+// Before the lock is granted, a majority of the servers confirms the grant's token, if needed in a second round. Each
+// server confirms rising tokens only. So tokens rise as long as no majority loses its data within one MaxTTL. Because a
+// majority can lose its data, the tokens are best effort. Protect rows of a SQL database with fence.Claim, where the
+// database makes the tokens.
 type Backend struct {
 	nodes   []*node
 	options options
 	places  *redisbase.Places
-	err     error // why the backend cannot work
+	err     error // an invalid argument or option; nil if the backend can work
 
 	work     work
 	ballots  atomic.Int64 // number of the last ballot
 	largest  atomic.Int64 // the largest token that any node has reported
-	met      atomic.Bool  // every node has been contacted, or the time limit for contacting it is over
+	met      atomic.Bool  // the first ballot has waited for an answer of every node, or for the contact limit
 	visiting atomic.Bool
 	visited  atomic.Pointer[time.Time] // when the last visit ended; nil before the first
-	meeting  sync.Mutex                // held while run ids are compared
+	meeting  sync.Mutex                // held while the run ids of the nodes' servers are compared
 }
 
 var (
@@ -47,13 +48,13 @@ var (
 // pkg is the prefix of error texts.
 const pkg = "redlock"
 
-// New makes a backend that keeps locks in a majority of nodes. Give an odd number of nodes, at least three. Each is a
-// client of one server, independent of the others. All programs that share locks must give the same nodes, in any
-// order. New does no I/O. If an argument is invalid, rowlock.New returns the error. If a server is not fit, the first
-// call returns an error that names it.
+// New makes a backend that keeps locks in a majority of nodes. Pass an odd number of nodes, at least three. Each node
+// is a client of one server that is independent of the other servers. All programs that share locks must pass the same
+// nodes, in any order. New does no I/O. If an argument is invalid, rowlock.New returns the error. If a server is not
+// fit to be a node, the first operation returns an error that names the server.
 //
 // A server that is new, was restarted or has lost its keys does not vote for a little more than one MaxTTL. If too few
-// can vote, calls are refused with the reason driver.Quarantine.
+// servers can vote, Acquire is refused with the reason driver.Quarantine.
 func New(nodes []*redis.Client, opts ...Option) *Backend {
 	o := options{prefix: DefaultPrefix, maxTTL: DefaultMaxTTL}
 	for _, opt := range opts {
@@ -80,19 +81,21 @@ func (r *Backend) Capabilities() driver.Capabilities {
 	return c
 }
 
-// Close waits for background requests to slow servers. The limit of a node bounds each, as far as its client heeds it.
-// Later calls fail. Close the lockers first, so that there are no waiters, and the clients afterwards.
+// Close waits for background requests to slow servers. Each request ends at the node's time limit, as far as its client
+// supports that. Later calls fail. Close the lockers before the backend, so that there are no waiters. Close the
+// clients after the backend.
 func (r *Backend) Close() error {
 	r.work.close()
 	return nil
 }
 
-// quorum is how many nodes are a majority.
+// quorum returns how many nodes are a majority.
 func (r *Backend) quorum() int { return len(r.nodes)/2 + 1 }
 
 var errClosed = errors.New("the backend is closed")
 
-// begin counts a call, which may start goroutines with r.work. The call ends with r.work.done.
+// begin registers a call with r.work, so that Close waits for it. The call may then start goroutines with r.work.run,
+// and ends with r.work.done. begin fails if the backend is invalid or closed.
 func (r *Backend) begin() error {
 	if r.err != nil {
 		return driver.Permanent(r.err)

@@ -10,30 +10,31 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// ballot is one attempt to acquire a lock. A goroutine for each node performs the steps, even if the node is slow: it
-// votes, confirms or admits, and undoes a grant of a ballot that failed.
+// ballot is one attempt to acquire a lock. One goroutine for each node performs the steps of the ballot there, even if
+// the node is slow. It requests the node's vote, confirms the token or admits the node, and undoes the grant if the
+// ballot failed.
 type ballot struct {
 	redlock      *Backend
 	ctx          context.Context
 	req          driver.Request
 	key          string
-	number       int64        // number of the ballot, larger than that of all earlier ballots
-	waiter       candidate    // this process, if it waits for the name
-	began        time.Time    // before the first request was sent
+	number       int64        // larger than the numbers of all earlier ballots of this backend
+	waiter       candidate    // this process if it waits for the name; otherwise empty
+	began        time.Time    // a moment before the first request was sent
 	proposed     driver.Token // the token that nodes may confirm with their votes
 	unknownNodes bool         // some nodes have not been contacted yet
-	enough       bool         // there is a majority without the absent nodes, so they get no request
+	enough       bool         // the present nodes are a majority, so the absent nodes get no request
 
 	votes         chan vote
 	minted        chan struct{} // closed when token, floor and admits are set
-	admitting     chan struct{} // closed when floor is set and first waits for nodes to be admitted
+	admitting     chan struct{} // closed when floor is set and first waits until nodes have been admitted
 	confirmations chan bool
 	admitted      chan bool
 	over          chan struct{} // closed when kept is set
 
 	token     driver.Token // 0 if there is no majority
 	floor     driver.Token
-	admits    bool // enough nodes have reported for floor to be valid
+	admits    bool // enough nodes have answered, so floor is valid
 	kept      bool
 	competing bool // there is no majority because of concurrent requests
 }
@@ -93,7 +94,7 @@ func (b *ballot) run(n *node, t *turn) {
 	}
 }
 
-// vote requests the vote of a node.
+// vote requests the vote of a node, after all earlier requests for the lock at that node.
 func (b *ballot) vote(n *node, t *turn) vote {
 	o := b.redlock.options
 	limit := o.limit(b.req.TTL)
@@ -117,7 +118,7 @@ func (b *ballot) vote(n *node, t *turn) vote {
 
 var errAbsent = errors.New("it has not answered yet, and is being contacted in the background")
 
-// confirm performs the second round at one node.
+// confirm performs the second round at one node, and reports whether the node has confirmed the token.
 func (b *ballot) confirm(n *node) bool {
 	limit := b.redlock.options.limit(b.req.TTL)
 	ctx, cancel := bound(b.ctx, limit)
@@ -128,9 +129,9 @@ func (b *ballot) confirm(n *node) bool {
 	return err == nil && ok
 }
 
-// undo ends what a node granted, or may have granted, to this failed ballot or an earlier one. On a slow network it
-// may arrive late. So it must not end what a later ballot of the same acquisition was granted. It notifies no waiter:
-// the lock would still be taken for a waiter, and the undo of that waiter's failed ballot would wake the next one.
+// undo ends a grant that a node made, or may have made, to this failed ballot or an earlier one. On a slow network undo
+// may arrive late, so it must not end the grant of a later ballot of the same acquisition. undo notifies no waiter. A
+// notified waiter would find the lock still taken, and the undo of its failed ballot would notify the next waiter.
 func (b *ballot) undo(n *node) {
 	limit := b.redlock.options.limit(b.req.TTL)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), limit)

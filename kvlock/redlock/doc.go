@@ -2,7 +2,7 @@
 //
 //	locker, err := rowlock.New(redlock.New([]*redis.Client{one, two, three}))
 //
-// Its locks can be acquired while a minority of the servers is down. They are not safer than locks on one server:
-// docs/redlock.md says when they are worth it. Protect rows of a SQL database with fence.Claim, where the database
-// makes the tokens.
+// These locks can be acquired while a minority of the servers is down. They are not safer than locks on one server.
+// docs/redlock.md says when to use them. Protect rows of a SQL database with fence.Claim, where the database makes the
+// tokens.
 package redlock

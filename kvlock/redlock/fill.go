@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// fill copies leases to a node that lacks them, after a majority has renewed them without it. From the next renewal
-// they count there too.
+// fill copies leases to a node that lacks them, after a majority of other nodes has renewed them. From the next
+// renewal, the node's answer counts for these leases too.
 func (t *tally) fill(ctx context.Context, n *node, missing []int) {
 	ctx, cancel := context.WithTimeout(ctx, 2*t.limit)
 	defer cancel()
@@ -31,9 +31,9 @@ func (t *tally) fill(ctx context.Context, n *node, missing []int) {
 	}
 }
 
-// copies returns the calls that put leases into a node. It reads holder and note from nodes that have the lease, and
-// checks there that it was not released meanwhile. A release that has not reached that node yet may have reached the
-// other one already.
+// copies returns the calls that put leases into a node. It reads the holder and note of each lease from a node that has
+// the lease, and skips leases that have been released or are being released. A running release may already have reached
+// the node that lacks the lease, although it has not reached the node that has it.
 func (t *tally) copies(ctx context.Context, grants []int) []redisbase.Call {
 	o := t.redlock.options
 	said := make([]*redis.SliceCmd, len(t.grants))

@@ -18,7 +18,8 @@ type unfit struct{ err error }
 func (u *unfit) Error() string { return u.err.Error() }
 func (u *unfit) Unwrap() error { return u.err }
 
-// fit returns the run of a node's server. It checks an unknown server before that server may vote.
+// fit returns the current run of the server of n. If that server is not known yet, fit first checks that it may be a
+// node.
 func (r *Backend) fit(ctx context.Context, n *node, client *redis.Client) (*run, error) {
 	if known := n.known(); known != nil {
 		return known, nil
@@ -41,7 +42,7 @@ func refusal(i redisbase.Info) error {
 	switch policy := i["maxmemory_policy"]; {
 	case i["run_id"] == "":
 		return errors.New("the server does not report its run_id, which shows whether it was restarted")
-	case !runID.MatchString(i["run_id"]): // the run id is inserted into the text of scripts
+	case !runID.MatchString(i["run_id"]): // newRun inserts the run id into the text of scripts
 		return fmt.Errorf("the server's run_id is %q: want letters and digits", i["run_id"])
 	case policy != "" && policy != "noeviction":
 		return fmt.Errorf("the server's maxmemory-policy is %s, which evicts held locks when its memory is full: set it to noeviction", policy)
@@ -53,7 +54,7 @@ func refusal(i redisbase.Info) error {
 	return i.Refusal(false, false)
 }
 
-// introduce records the run of n's server, and refuses it if another node is the same server.
+// introduce records the run of the server of n. It returns an error if another node is the same server.
 func (r *Backend) introduce(n *node, of *run) (*run, error) {
 	r.meeting.Lock()
 	defer r.meeting.Unlock()

@@ -18,7 +18,8 @@ import (
 // inspectTime is how long an inspection waits for a node, unless NodeTimeout is longer.
 const inspectTime = time.Second
 
-// survey calls ask for all nodes in parallel, and returns the values of those that answered, at least a majority.
+// survey calls ask for all nodes in parallel, and returns the values of the nodes that answered. It fails unless a
+// majority has answered.
 func survey[T any](ctx context.Context, r *Backend, ask func(context.Context, *redis.Client) (T, error)) ([]T, error) {
 	if err := r.begin(); err != nil {
 		return nil, err
@@ -80,8 +81,9 @@ func (r *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return r.merge(key, views), nil
 }
 
-// merge combines the states of a lock at the nodes. It returns the state that a majority shares. If there is none, the
-// lock is being acquired, or was left by a client that failed.
+// merge combines the states of a lock at the nodes. It returns the state that a majority of nodes shares. If no
+// majority agrees, a client is acquiring the lock, or has failed while acquiring it. merge then returns the newest
+// grant with the times of the median node.
 func (r *Backend) merge(key driver.Key, views []driver.Status) driver.Status {
 	if len(views) == 0 {
 		return driver.Status{Key: key}
@@ -125,8 +127,8 @@ func (r *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return merged, nil
 }
 
-// Prune implements [driver.Operator], at each node separately. It returns the largest number of deleted locks. Tokens
-// keep rising, because a node keeps the largest that it ever confirmed.
+// Prune implements [driver.Operator], at each node separately. It returns the largest number of locks that one node has
+// deleted. Tokens keep rising, because each node keeps the largest token that it ever confirmed.
 func (r *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	counts, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (int, error) {
 		return r.at(c).Prune(ctx, unused)
@@ -189,7 +191,8 @@ func (r *Backend) forceRelease(ctx context.Context, key driver.Key, token driver
 	return nil
 }
 
-// Pause implements [driver.Operator]. It is not supported, because no majority keeps a key for certain.
+// Pause implements [driver.Operator]. Redlock does not support it, because a majority of the servers can lose the
+// pause.
 func (r *Backend) Pause(context.Context, driver.Grant, driver.Nonce) error {
 	return driver.Permanent(fmt.Errorf("redlock cannot pause a name: %w", errors.ErrUnsupported))
 }

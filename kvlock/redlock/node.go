@@ -19,15 +19,15 @@ type node struct {
 	work   *work // the work of the backend
 
 	mu      sync.Mutex
-	bounded *redis.Client        // the last client that within made
+	bounded *redis.Client        // the client that within returned last
 	limit   time.Duration        // limit of bounded
-	run     *run                 // nil until the server was found fit
-	missed  bool                 // the last contact got no answer
-	turns   map[driver.Key]*turn // the last turn for each key
+	run     *run                 // nil until the server has been found fit to be a node
+	missed  bool                 // the server did not answer the last INFO request
+	turns   map[driver.Key]*turn // for each key, the last request that has started
 	ending  map[driver.Nonce]int // number of running requests that release the acquisition
 }
 
-// newNode makes a node. Its server notifies this process on the channel own.
+// newNode makes a node. The node's server notifies this process on the channel own.
 func newNode(client *redis.Client, work *work, own string) *node {
 	n := &node{client: client, work: work, addr: client.Options().Addr, turns: make(map[driver.Key]*turn), ending: make(map[driver.Nonce]int)}
 	n.wakes = redisbase.NewSubscriber(client, own)
@@ -37,14 +37,15 @@ func newNode(client *redis.Client, work *work, own string) *node {
 // isUnknown reports whether the server has not been found fit yet.
 func (n *node) isUnknown() bool { return n.known() == nil }
 
-// known returns the run of the server, or nil if it has not been found fit yet.
+// known returns the run of the server, or nil if the server has not been found fit yet.
 func (n *node) known() *run {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.run
 }
 
-// forget makes the node be checked again, because its server has a new run, and may be another server.
+// forget makes fit check the node's server again. The server has been restarted since the run of, and may be another
+// server.
 func (n *node) forget(of *run) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -53,22 +54,22 @@ func (n *node) forget(of *run) {
 	}
 }
 
-// isAbsent reports whether the server has not been found fit and did not answer the last contact.
+// isAbsent reports whether the server has not been found fit yet, and did not answer the last INFO request.
 func (n *node) isAbsent() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.run == nil && n.missed
 }
 
-// contacted records whether a contact was answered.
+// contacted records whether the server has answered an INFO request.
 func (n *node) contacted(answered bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.missed = !answered
 }
 
-// within returns a client on the same connection pool whose requests end after limit, whatever the limits of the
-// caller's client are.
+// within returns a client whose requests time out after limit, whatever the timeouts of the caller's client are. Both
+// clients share one connection pool.
 func (n *node) within(limit time.Duration) *redis.Client {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -79,7 +80,7 @@ func (n *node) within(limit time.Duration) *redis.Client {
 }
 
 // bound detaches a request from the caller's cancellation, because its outcome decides who holds the lock. The request
-// is limited by limit and by the caller's deadline.
+// ends after limit, or at the caller's deadline if that is earlier.
 func bound(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	end := time.Now().Add(limit)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {

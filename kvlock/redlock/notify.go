@@ -11,13 +11,13 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Notify implements [driver.Notifier]. It subscribes at every node, with one connection to each node for all waiters.
-// It returns when a majority has confirmed. A release takes place at a majority, so at least one node of both
-// majorities sends its notification.
+// Notify implements [driver.Notifier]. It subscribes at every node. All waiters of the backend share one connection to
+// each node. Notify returns when a majority of the nodes has confirmed the subscription. A release also needs a
+// majority, so at least one subscribed node sends a notification.
 //
 // At each node, a release notifies the process that has waited longest by that process's clock, so all nodes choose the
-// same one. No node reserves the lock for it: if nodes reserved it for different waiters, all of them would be refused.
-// If there is no waiter, all subscribers are notified.
+// same process. No node reserves the lock for that process: if nodes reserved the lock for different waiters, all of
+// these waiters would be refused. If there is no waiter, a release notifies all subscribers of the lock's channel.
 func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if r.err != nil {
 		return nil, driver.Permanent(r.err)
@@ -57,17 +57,17 @@ func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	return stop, nil
 }
 
-// waiters returns the key of the set of waiters for a lock. No lock has such a key, because there a % precedes two
-// digits.
+// waiters returns the key of the set of waiters for a lock. No lock has such a key, because in the key of a lock two
+// hexadecimal digits follow each % after the prefix.
 func (r *Backend) waiters(key driver.Key) string {
 	return string(r.options.prefix) + "%queue" + strings.TrimPrefix(r.options.prefix.Encode(key), string(r.options.prefix))
 }
 
-// leaveLimit bounds the cleanup of a waiter that gives up.
+// leaveLimit is the timeout of the requests that remove a waiter from the sets of waiters.
 const leaveLimit = time.Second
 
-// leave removes a waiter that gave up from the sets of waiters. If that fails, a release within the next minute may
-// notify it once.
+// leave removes this process from the nodes' sets of waiters for key, after its last waiter has given up. If a request
+// fails, one release within the next minute may still notify this process.
 func (r *Backend) leave(key driver.Key) {
 	if r.begin() != nil {
 		return

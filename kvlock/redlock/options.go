@@ -26,19 +26,20 @@ const (
 	DefaultPrefix = "redlock:"
 	DefaultMaxTTL = time.Minute
 	minNodes      = 3
-	// mostNodeTime limits the default time of a node, which is a twentieth of the TTL.
+	// mostNodeTime is the largest default timeout of one node. Below it, the default is a twentieth of the TTL.
 	mostNodeTime = 100 * time.Millisecond
-	// contactTime limits the time of the first contact with a node, which is a quarter of the TTL.
+	// contactTime is the largest timeout of the first contact with a node. Below it, the timeout is a quarter of the
+	// TTL.
 	contactTime = time.Second
 )
 
-// Prefix sets the beginning of the key of each lock. The default is "redlock:". It must end with a colon, and must not
-// contain "::" or ":@". Two backends share locks only if they have the same prefix.
+// Prefix sets the text with which the key of each lock begins. The default is "redlock:". It must end with a colon, and
+// must not contain "::" or ":@". Two backends share locks only if they have the same prefix.
 func Prefix(prefix string) Option { return func(o *options) { o.prefix = redisbase.Prefix(prefix) } }
 
-// MaxTTL sets the longest TTL of all programs that share the locks, by default a minute. All of them must set the same
-// value. rowlock.New refuses a longer TTL. A server that may have lost leases does not vote until the longest of them
-// is over. So after each start of a server, it does not vote for MaxTTL plus a tenth.
+// MaxTTL sets the longest TTL of all programs that share the locks. The default is a minute. All these programs must
+// set the same MaxTTL. rowlock.New refuses a longer TTL. A server that may have lost leases does not vote until even
+// the longest lease has expired. So after each start of a server, it does not vote for MaxTTL plus a tenth.
 func MaxTTL(d time.Duration) Option { return func(o *options) { o.maxTTL = d } }
 
 // NodeTimeout sets how long a call waits for one node, in each round. The default is a twentieth of the TTL, at most
@@ -76,7 +77,7 @@ func (o options) validate(nodes []*redis.Client) error {
 	return nil
 }
 
-// limit is how long one round may wait for a node.
+// limit returns how long one round may wait for a node.
 func (o options) limit(ttl time.Duration) time.Duration {
 	if o.nodeTimeout > 0 {
 		return o.nodeTimeout
@@ -84,10 +85,11 @@ func (o options) limit(ttl time.Duration) time.Duration {
 	return max(min(ttl/20, mostNodeTime), time.Millisecond).Round(time.Millisecond)
 }
 
-// contact is the limit of the first request to a node.
+// contact returns how long the first request to a node may take.
 func (o options) contact(ttl time.Duration) time.Duration {
 	return max(o.limit(ttl), min(ttl/4, contactTime))
 }
 
-// quarantine is how long a node that may have forgotten does not vote, by its own clock.
+// quarantine returns for how long a node that may have lost leases does not vote. The node measures it on its own
+// clock.
 func (o options) quarantine() time.Duration { return o.maxTTL + o.maxTTL/10 }

@@ -14,8 +14,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Release implements [driver.Backend]. It sends the release to all nodes in parallel, and returns when a majority has
-// released the lock, or does not know the grant. Slower nodes get the release in the background.
+// Release implements [driver.Backend]. It sends the release to all nodes in parallel, and returns when a majority of
+// the nodes has released the lock, or when no majority can know the grant. Slower nodes get the release in the
+// background.
 func (r *Backend) Release(ctx context.Context, g driver.Grant) error {
 	err := r.release(ctx, g)
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) {
@@ -56,8 +57,9 @@ func (r *Backend) release(ctx context.Context, g driver.Grant) error {
 	return r.awaitReleases(ctx, answers, limit)
 }
 
-// awaitTurn waits for earlier requests at the node, for longer than the caller does: as long as a request for the
-// lease, in both rounds, or a copy of the lease may take. Otherwise a node could keep a lock that has no holder.
+// awaitTurn waits until earlier requests for the lock at the node have ended. It waits for longer than the caller of
+// Release, namely as long as both rounds of an acquire, or a copy of the lease, may take. Otherwise the release would
+// not be sent, and the node would keep a lock that has no holder.
 func (r *Backend) awaitTurn(ctx context.Context, n *node, t *turn, ttl time.Duration) error {
 	limit := 2 * r.options.limit(ttl)
 	if n.isUnknown() {
@@ -114,8 +116,8 @@ func (r *Backend) undecided(known int, failures []string) error {
 	return fmt.Errorf("%d of %d nodes released the lock, and a majority is %d; %s", known, len(r.nodes), r.quorum(), strings.Join(failures, "; "))
 }
 
-// releaseAt sends the release to one node. With a ballot, it ends only grants of that or an earlier ballot, and
-// notifies nobody.
+// releaseAt sends the release to one node. With a ballot, the release ends only grants of that ballot or an earlier
+// one, and notifies nobody.
 func (r *Backend) releaseAt(ctx context.Context, n *node, limit time.Duration, g driver.Grant, ballot int64) *redis.Cmd {
 	calls, upTo := r.options.prefix.Waiters(), ""
 	if ballot > 0 {

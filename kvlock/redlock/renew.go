@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Renew implements [driver.Backend]. A lease is renewed if a majority of the nodes still held it and has renewed it. The
-// lease is lost if no majority can renew it any more. A lease that was lost at a node counts there again only after a majority without that
-// node has renewed it. All leases are renewed in one round, at all nodes in parallel.
+// Renew implements [driver.Backend]. A lease is renewed if a majority of the nodes still has it and renews it. A lease
+// is lost if no majority can renew it any more. If a node has lost a lease, its answer counts for this lease again only
+// after a majority of other nodes has renewed the lease. One round at all nodes in parallel renews all leases.
 func (r *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	outcomes, err := r.renew(ctx, grants)
 	if err != nil {
@@ -53,10 +53,10 @@ func (r *Backend) renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return slices.Clone(t.outcomes), nil
 }
 
-// maxBatch is how many leases one run of the script renews. The server does nothing else during the run.
+// maxBatch is how many leases one run of the script renews. The server executes no other command during the run.
 const maxBatch = 100
 
-// tally is one renewal.
+// tally is one call of Renew. It counts the nodes' answers for each grant.
 type tally struct {
 	redlock  *Backend
 	grants   []driver.Grant
@@ -68,14 +68,15 @@ type tally struct {
 	sources  []*node // for each grant, one node that has renewed it
 }
 
-// renewed is the answer of one node: for each grant whether it was renewed there.
+// renewed is the answer of one node. held says for each grant whether the node has renewed it.
 type renewed struct {
 	node *node
 	held []bool
 	err  error
 }
 
-// collect counts answers until all outcomes are decided, or the time is over. It fails if no outcome is known.
+// collect counts answers until all outcomes are decided, or until the limit or ctx ends. It fails if no outcome is
+// known.
 func (t *tally) collect(ctx context.Context) error {
 	timer := time.NewTimer(t.limit)
 	defer timer.Stop()
@@ -125,8 +126,8 @@ func (t *tally) add(a renewed, quorum int) (decided int) {
 	return decided
 }
 
-// run performs the renewal at one node. When the outcomes are known, it copies renewed leases that the node lacks to
-// it.
+// run performs the renewal at one node. When the outcomes are known, run copies to the node the renewed leases that it
+// lacks.
 func (t *tally) run(ctx context.Context, n *node) {
 	held, err := t.ask(ctx, n)
 	t.answers <- renewed{n, held, err}
@@ -145,7 +146,7 @@ func (t *tally) run(ctx context.Context, n *node) {
 	}
 }
 
-// ask renews the leases at one node, up to a hundred in one run of the script.
+// ask renews the leases at one node. One run of the script renews up to a hundred leases.
 func (t *tally) ask(ctx context.Context, n *node) ([]bool, error) {
 	ctx, cancel := bound(ctx, t.limit)
 	defer cancel()

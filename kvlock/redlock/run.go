@@ -9,9 +9,10 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// run is one run of a node's server, with the scripts that only this run executes. Their text contains the run's id. It
-// is sent only on a connection on which the server has just reported that id. A restart ends all connections and
-// empties the cache of scripts. So a server that executes such a script by its digest has not been restarted.
+// run is one run of a node's server, from its start to its end. It has scripts that only this run executes: their text
+// contains the run's id, and is sent only on a connection on which the server has just reported that id. A restart ends
+// all connections and empties the server's script cache. So a server that executes such a script by its digest has not
+// been restarted.
 type run struct {
 	id                     string
 	acquire, renew, admits redisbase.Script
@@ -22,7 +23,7 @@ func newRun(id string) *run {
 	return &run{id, acquireScript.Behind(name), renewScript.Behind(name), admitScript.Behind(name)}
 }
 
-// ask makes calls at a node, in one round trip unless the server is unknown or was restarted.
+// ask makes calls at a node. It takes one round trip, unless the server is unknown or was restarted.
 func (r *Backend) ask(ctx context.Context, n *node, client *redis.Client, calls func(*run) []redisbase.Call) ([]*redis.Cmd, error) {
 	for {
 		of, err := r.fit(ctx, n, client)
@@ -40,9 +41,9 @@ func (r *Backend) ask(ctx context.Context, n *node, client *redis.Client, calls 
 	}
 }
 
-// vetted makes calls by their text. It returns nil if the server has another run id.
+// vetted sends calls as text. It returns nil without an error, and sends nothing, if the server has another run id.
 func (of *run) vetted(ctx context.Context, client *redis.Client, calls []redisbase.Call) ([]*redis.Cmd, error) {
-	conn := client.Conn() // does not reconnect
+	conn := client.Conn() // a single connection, which does not reconnect
 	defer func() { _ = conn.Close() }()
 	text, err := conn.Info(ctx, "server").Result()
 	if err != nil || redisbase.ParseInfo(text)["run_id"] != of.id {

@@ -6,19 +6,21 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// turn orders the requests of this process for the same locks at one node. No request overtakes an earlier one, because
-// at a slow node an obsolete request could arrive after later ones and block them.
+// turn is the position of one request in the order of this process's requests for the same locks at one node. A request
+// is sent only after all earlier requests have ended. Otherwise, an obsolete request could arrive at a slow node after
+// later requests, and block them.
 type turn struct {
 	node   *node
 	keys   []driver.Key
 	before []*turn
 	over   chan struct{}
 
-	asks  driver.Nonce // nonce of the request, if it requests the lock
-	asked bool         // the request was sent
+	asks  driver.Nonce // nonce of the request, if the request acquires the lock
+	asked bool         // whether that request was sent
 }
 
-// turn appends a request to the running ones for the same locks at this node. done must be called in any case.
+// turn appends a request to the running requests for the same locks at this node. The caller must call done in any
+// case.
 func (n *node) turn(keys ...driver.Key) *turn {
 	t := &turn{node: n, keys: keys, over: make(chan struct{})}
 	n.mu.Lock()
@@ -32,7 +34,7 @@ func (n *node) turn(keys ...driver.Key) *turn {
 	return t
 }
 
-// wait waits for the earlier requests. It returns false if ctx ended first.
+// wait waits until the earlier requests have ended. It returns false if ctx ends first.
 func (t *turn) wait(ctx context.Context) bool {
 	for _, b := range t.before {
 		select {
@@ -44,7 +46,7 @@ func (t *turn) wait(ctx context.Context) bool {
 	return true
 }
 
-// came reports whether no earlier request is running.
+// came reports whether all earlier requests have ended.
 func (t *turn) came() bool {
 	for _, b := range t.before {
 		select {
@@ -56,8 +58,9 @@ func (t *turn) came() bool {
 	return true
 }
 
-// needless reports whether there is nothing to release, after the earlier requests have ended: the only earlier one was
-// the request of this acquisition, and it was not sent. (A failed ballot undoes its own grants.)
+// needless is called after the earlier requests have ended, and reports whether there is nothing to release: the only
+// earlier request was the acquire request of this acquisition, and it was not sent. (A failed ballot undoes its own
+// grants.)
 func (t *turn) needless(nonce driver.Nonce) bool {
 	return len(t.before) == 1 && t.before[0].asks == nonce && !t.before[0].asked
 }
@@ -67,7 +70,7 @@ func (t *turn) done() {
 		t.end()
 		return
 	}
-	t.node.work.run(func() { // even after a turn without a wait, the next request must not overtake the earlier ones
+	t.node.work.run(func() { // even if this request did not wait, the next request must not overtake the earlier requests
 		t.wait(context.Background())
 		t.end()
 	})
@@ -76,7 +79,7 @@ func (t *turn) done() {
 func (t *turn) end() {
 	t.node.mu.Lock()
 	defer t.node.mu.Unlock()
-	t.before = nil // otherwise each turn would keep all earlier ones in memory
+	t.before = nil // otherwise each turn would keep all earlier turns in memory
 	close(t.over)
 	for _, key := range t.keys {
 		if t.node.turns[key] == t {
@@ -85,8 +88,8 @@ func (t *turn) end() {
 	}
 }
 
-// ends records, until done is called, that a release of the acquisition runs or waits. Requests of the acquisition that
-// were not sent yet are then not sent.
+// ends records that a release of the acquisition runs or waits, until the caller calls done. Until then, no further
+// acquire request of the acquisition is sent to the node.
 func (n *node) ends(nonce driver.Nonce) (done func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

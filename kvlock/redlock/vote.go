@@ -17,12 +17,12 @@ import (
 // vote is the answer of one node to an acquire.
 type vote struct {
 	node    *node
-	verdict string // granted, leased, min hold or handover; or, if the node may have forgotten, closed, ready, overdue
+	verdict string // granted, leased, min hold or handover; closed, ready or overdue if the node may have lost leases
 	err     error  // if not nil, the following fields are not set
 
-	confirmed driver.Token // confirmed token of this lease, or of the current holder's
+	confirmed driver.Token // confirmed token of this lease, or of the current holder's lease
 	last      driver.Token // last token of the lock that the node knows
-	top, time driver.Token // the node's largest token, and its clock
+	top, time driver.Token // the node's largest token, and the time on its clock in microseconds
 	holder    string
 	note      string
 	since     time.Duration
@@ -64,7 +64,7 @@ func (v vote) ready() bool     { return v.err == nil && (v.verdict == "ready" ||
 func (v vote) forgetful() bool { return v.ready() || v.err == nil && v.verdict == "closed" }
 func (v vote) refused() bool   { return v.err == nil && !v.granted() && !v.forgetful() }
 
-// count returns how many elements of list are of the kind.
+// count returns for how many elements of list kind is true.
 func count[T any](list []T, kind func(T) bool) int {
 	n := 0
 	for _, v := range list {
@@ -75,9 +75,9 @@ func count[T any](list []T, kind func(T) bool) int {
 	return n
 }
 
-// mint makes a token from the granting votes. If some nodes have confirmed a token for this acquisition, and none knows
-// a larger one, it is used again. Otherwise the new token is larger than all known ones, and not behind any node's
-// clock.
+// mint makes a token from the votes that grant the lock. If some nodes have already confirmed a token for this
+// acquisition, and no node knows a larger token, mint returns that token. Otherwise it returns a new token, which is
+// larger than all known tokens and not behind the clock of any node.
 func mint(votes []vote) driver.Token {
 	var confirmed, others, top, clock driver.Token
 	for _, v := range votes {
@@ -97,13 +97,13 @@ func mint(votes []vote) driver.Token {
 	return max(top+1, clock)
 }
 
-// propose returns a token that nodes will probably confirm with their votes, which saves the second round. If they do
-// not, it costs only that round.
+// propose returns a token that nodes will probably confirm with their votes, which saves the second round. If the nodes
+// do not confirm it, the ballot has a second round.
 func (r *Backend) propose() driver.Token {
 	return max(driver.Token(time.Now().UnixMicro()), driver.Token(r.largest.Load())+1)
 }
 
-// saw records the largest token of a node.
+// saw records the largest token that a node has reported.
 func (r *Backend) saw(top driver.Token) {
 	for {
 		known := r.largest.Load()
@@ -113,7 +113,8 @@ func (r *Backend) saw(top driver.Token) {
 	}
 }
 
-// floor returns the token above which a node that has forgotten must start.
+// floor returns the largest token that the nodes have reported. A node that has lost data must confirm only larger
+// tokens.
 func floor(votes []vote) driver.Token {
 	var top driver.Token
 	for _, v := range votes {
@@ -122,9 +123,10 @@ func floor(votes []vote) driver.Token {
 	return top
 }
 
-// enoughToAdmit reports whether enough nodes have voted to admit those that have forgotten: a majority that has forgotten
-// nothing, or all nodes. If that does not happen for another quarantine, a majority of any nodes is enough. Tokens then
-// rise by the nodes' clocks, if these agree within that time.
+// enoughToAdmit reports whether enough nodes have answered to admit the nodes whose quarantine is over. That needs a
+// majority of nodes that have lost nothing, or all nodes. If a node was not admitted for a second quarantine, a
+// majority of any nodes is enough. Tokens then rise only because of the nodes' clocks, if these agree within one
+// quarantine.
 func enoughToAdmit(votes []vote, nodes int) bool {
 	quorum := nodes/2 + 1
 	answers := count(votes, func(v vote) bool { return v.err == nil })
@@ -132,8 +134,8 @@ func enoughToAdmit(votes []vote, nodes int) bool {
 	return answers-count(votes, vote.forgetful) >= quorum || answers == nodes || overdue > 0 && answers >= quorum
 }
 
-// disagree reports whether a release is in progress: among the nodes that know the largest token, some say that the
-// lock is held, and others that it was released.
+// disagree reports whether a release is in progress. This is so if, among the nodes that know the largest token, some
+// say that the lock is held, and others say that it was released.
 func disagree(votes []vote) bool {
 	var largest driver.Token
 	for _, v := range votes {
@@ -147,7 +149,7 @@ func disagree(votes []vote) bool {
 	return largest > 0 && says("leased") && says("min hold")
 }
 
-// refusal combines the votes into one error, when no majority is possible.
+// refusal combines the votes into one error, after no majority has granted the lock.
 func (r *Backend) refusal(votes []vote) error {
 	answered := count(votes, func(v vote) bool { return v.err == nil })
 	if answered < r.quorum() {
@@ -155,7 +157,7 @@ func (r *Backend) refusal(votes []vote) error {
 	}
 	needed := r.quorum() - count(votes, vote.granted)
 	if h := soonest(votes, vote.refused, needed); h != nil {
-		if h.Reason == driver.Leased && !r.mayHold(votes, h.Token) { // several requests compete, or one of them has just failed
+		if h.Reason == driver.Leased && !r.mayHold(votes, h.Token) { // several requests compete, or a competing request has just failed
 			h.Reason, h.Token = driver.Contended, 0
 		}
 		return h
@@ -163,16 +165,16 @@ func (r *Backend) refusal(votes []vote) error {
 	return soonest(votes, vote.forgetful, needed)
 }
 
-// mayHold reports whether a majority may have confirmed this token. Nodes that have not reported another lease count
-// for it.
+// mayHold reports whether a majority may have confirmed this token. It counts all nodes that have not granted the lock
+// or reported another lease.
 func (r *Backend) mayHold(votes []vote, token driver.Token) bool {
 	others := count(votes, func(v vote) bool { return v.granted() || v.refused() && v.confirmed != token })
 	return len(r.nodes)-others >= r.quorum()
 }
 
-// soonest returns the refusal that ends when needed of the refusing nodes are free. Its holder and reason come from the
-// node with the largest token. Among equals, it is the last of the needed nodes: a slower one may not have received a
-// release yet. It returns nil if no node refuses.
+// soonest returns a refusal that ends when the lock is free at as many refusing nodes as needed. The holder and reason
+// come from the node with the largest token. Among nodes with the same token, they come from the last of the needed
+// nodes, because a slower node may not have received a release yet. soonest returns nil if no node refuses.
 func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 	list := slices.DeleteFunc(slices.Clone(votes), func(v vote) bool { return !kind(v) })
 	if len(list) == 0 {
@@ -181,7 +183,7 @@ func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 	slices.SortFunc(list, func(x, y vote) int { return cmp.Compare(x.freeIn, y.freeIn) })
 	last := min(max(needed, 1), len(list)) - 1
 	ends := list[last].freeIn
-	slices.Reverse(list[:last+1]) // MaxFunc returns the first of equal ones
+	slices.Reverse(list[:last+1]) // MaxFunc returns the first of equal elements
 	said := slices.MaxFunc(list, func(x, y vote) int { return cmp.Compare(x.confirmed, y.confirmed) })
 	h := &driver.Held{
 		Reason: driver.Quarantine, Holder: said.holder, Note: said.note, Token: said.confirmed, Since: said.since,
@@ -191,13 +193,14 @@ func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 		return h
 	}
 	h.Reason = redisbase.Reasons[said.verdict]
-	if said.confirmed == 0 && h.Reason == driver.Leased { // another request is about to get the lock, or fails as ours does
+	if said.confirmed == 0 && h.Reason == driver.Leased { // another request is about to be granted the lock, or fails as this request does
 		h.Reason = driver.Contended
 	}
 	return h
 }
 
-// unreachable lists the nodes that did not answer. Requests that were sent may have been carried out.
+// unreachable returns an error that lists the nodes that did not answer. It is not marked as not applied, because these
+// nodes may have executed the request.
 func (r *Backend) unreachable(votes []vote) error {
 	var causes []string
 	permanent := 0

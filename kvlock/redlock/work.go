@@ -2,7 +2,7 @@ package redlock
 
 import "sync"
 
-// work counts calls and goroutines. The zero value is idle.
+// work counts running calls and goroutines. The zero value is ready to use.
 type work struct {
 	mu      sync.Mutex
 	closed  bool
@@ -10,7 +10,7 @@ type work struct {
 	idle    chan struct{} // closed when nothing runs any longer; nil unless wait is called
 }
 
-// begin counts a call, unless the work was closed.
+// begin counts a call. It returns false if the work was closed.
 func (w *work) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -31,7 +31,7 @@ func (w *work) done() {
 	}
 }
 
-// run runs f in a goroutine. The caller must be counted itself.
+// run runs f in a goroutine, and counts it. The caller must already be counted.
 func (w *work) run(f func()) {
 	w.mu.Lock()
 	w.running++

@@ -1,7 +1,14 @@
 -- A line with the id of the server's run precedes this text, as the variable run. Only that run executes the script.
--- Parameters: KEYS[1] the lock, KEYS[2] the record of the node, KEYS[3] the waiters for the lock; ARGV nonce, empty to query only the state of the node, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; in microseconds the quarantine; the id of the waiter that sends the request, or an empty text; the number of the ballot; the token that the client proposes; when the wait began, by the waiter's clock.
--- Result: verdict; the token with which this node has confirmed this lease, or the current holder's, or 0; the last token of the lock and the largest of the node; the server's clock; holder, note, microseconds since the grant and until the lock is free.
--- Promise: a node that may have forgotten neither grants nor refuses. A granted lease has no token until it is confirmed. That happens at once if confirm.lua would confirm the proposed token and it is near the server's clock. A refused waiter is listed for a minute, in an order that is the same on all nodes.
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node, KEYS[3] the waiters for the lock; ARGV nonce, or an
+-- empty text to query only the state of the node; holder, note; TTL, minimum hold and hand-over delay in microseconds;
+-- the retention in milliseconds; the quarantine in microseconds; the id of the waiter that sends the request, or an
+-- empty text; the number of the ballot; the token that the client proposes; when the wait began, by the waiter's clock.
+-- Result: a verdict; the token that this node has confirmed for this lease or for the current holder's lease, or 0; the
+-- last token of the lock; the largest token of the node; the server's clock; the holder and note of the current grant,
+-- microseconds since the grant, and microseconds until the lock is free. Promise: a node that may have lost leases
+-- neither grants nor refuses the lock. A granted lease has no token until the node confirms one. This script confirms
+-- the proposed token at once if confirm.lua would confirm it and the token is near the server's clock. A refused waiter
+-- stays in the set of waiters for a minute. The order of the waiters is the same on all nodes.
 local number = function(x) return string.format('%.0f', x) end
 local quarantine = tonumber(ARGV[8])
 
@@ -10,11 +17,12 @@ local clock = time[1] * 1000000 + time[2]
 local node = redis.call('HMGET', KEYS[2], 'run_id', 'since', 'admitted', 'top', 'floor')
 local top = tonumber(node[4]) or 0
 if node[1] ~= run then
-    -- Another run left this record, and the last writes before the restart may be lost. The quarantine starts with this
-    -- run. Without a record, the loss may have happened at any time, so it starts now.
+    -- The record comes from an earlier run of the server, and the last writes before the restart may be lost. The
+    -- quarantine begins at the start of this run. If there is no record, data may have been lost at any time, so the
+    -- quarantine begins now.
     local since = clock
     if node[1] then
-        -- The uptime is rounded to seconds, by at most one.
+        -- INFO reports the uptime in whole seconds, so it may be up to one second too long.
         since = math.min(clock, clock - (tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')) - 1) * 1000000)
     end
     redis.call('HSET', KEYS[2], 'run_id', run, 'since', number(since), 'admitted', '0', 'top', number(top))
@@ -42,19 +50,19 @@ if not same and row[7] and row[7] - now > 0 then
     elseif row[6] - now <= 0 then
         verdict = 'handover'
     end
-    if ARGV[9] ~= '' and #redis.pcall('ZRANGE', KEYS[3], 10000, 10000) == 0 then -- at most 10,000 waiters are listed
-        redis.pcall('ZADD', KEYS[3], ARGV[12], ARGV[9]) -- a node whose memory is full still refuses
+    if ARGV[9] ~= '' and #redis.pcall('ZRANGE', KEYS[3], 10000, 10000) == 0 then -- the set has at most 10,000 waiters
+        redis.pcall('ZADD', KEYS[3], ARGV[12], ARGV[9]) -- pcall, so that a node whose memory is full still refuses
         redis.pcall('PEXPIRE', KEYS[3], 60000)
     end
     return {verdict, confirmed, token, top, clock, row[3] or '', row[4] or '', now - row[5], row[7] - now}
 end
 
--- If the lock was deleted, its last token was not larger than the node's largest.
+-- If the lock was deleted, its last token was not larger than the node's largest token.
 local least = row[10] or node[4] or '0'
 local largest = math.max(token, tonumber(least))
 local digits, confirmed, acquired, ballot = row[2] or '0', '0', now, ARGV[10]
 if same then
-    ballot = number(math.max(ballot, row[11] or 0)) -- a ballot that was overtaken on its way
+    ballot = number(math.max(ballot, row[11] or 0)) -- this request may arrive after the request of a later ballot
     if row[6] - now > 0 then
         confirmed, acquired = row[9], tonumber(row[5])
     end
@@ -71,7 +79,7 @@ local free = math.max(expires + ARGV[6], acquired + ARGV[5])
 local present, ending = number(now), number(expires)
 redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits, 'confirmed', confirmed, 'least', least, 'holder', ARGV[2], 'note', ARGV[3],
     'acquired_at', acquired == now and present or number(acquired), 'expires_at', ending, 'held_until', free == expires and ending or number(free), 'clock', present,
-    'ballot', ballot, 'prior', row[2] or '0') -- a failed attempt restores the prior token
+    'ballot', ballot, 'prior', row[2] or '0') -- the undo of a failed attempt restores the prior token
 if ARGV[9] ~= '' then
     redis.pcall('ZREM', KEYS[3], ARGV[9])
 end

@@ -1,7 +1,7 @@
 -- A line with the id of the server's run precedes this text, as the variable run. Only that run executes the script.
--- Parameters: KEYS[1] the record of the node; ARGV the largest token that the other nodes know, and the quarantine in microseconds.
--- Result: 1 if the node may vote, from now on or already; 0 if it must wait, or has lost its data meanwhile.
--- Promise: every token that the node confirms from now on is larger than all those that it may have forgotten.
+-- Parameters: KEYS[1] the record of the node; ARGV the largest token that the other nodes know; the quarantine in
+-- microseconds. Result: 1 if the node may vote now; 0 if its quarantine is not over, or if it has lost its data
+-- meanwhile. Promise: every token that the node confirms from now on is larger than all tokens that it may have lost.
 local node = redis.call('HMGET', KEYS[1], 'run_id', 'since', 'admitted', 'top')
 if node[1] ~= run then
     return 0

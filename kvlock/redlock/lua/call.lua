@@ -1,8 +1,8 @@
--- This file is prepended to the scripts that use it. call notifies the process that has waited longest, among those
--- that listen, and removes it and the waiters that do not listen from the set of waiters. It returns whether there was
--- one. Without the rights to do so, it notifies nobody.
+-- This file is prepended to the scripts that use it. call notifies the waiter that has waited longest among the waiters
+-- that are subscribed. It removes this waiter from the set of waiters, and also the waiters before it, which are not
+-- subscribed. It returns false if no waiter is subscribed. An account without the right to publish notifies no waiter.
 local function call(waiters, channel, key)
-    for _ = 1, 100 do -- further dead waiters are left for the next release
+    for _ = 1, 100 do -- a further dead waiter is removed by the next release
         local id = redis.pcall('ZRANGE', waiters, 0, 0)[1]
         if not id or redis.pcall('ZREM', waiters, id) ~= 1 then
             return false

@@ -1,5 +1,5 @@
 -- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, token.
--- Result: 1 if the lease has the token at this node; 0 if there is no such lease, or the token is not larger than the last one.
+-- Result: 1 if the lease has the token at this node; 0 if there is no such lease, or if the token is not larger than the last token of the lock.
 -- Promise: the tokens that one node confirms rise strictly, so two grants with a common node never have the same token.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'expires_at', 'clock', 'confirmed', 'least')
 if row[1] ~= ARGV[1] then

@@ -1,6 +1,6 @@
--- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, token, holder, note; in microseconds TTL, minimum hold, hand-over delay; in milliseconds the retention; a number larger than that of any earlier ballot.
--- Result: 1 if the node has the lease now, 0 if it cannot.
--- Promise: writes only if the lock is free and there was no later holder. Does not restore a released lease.
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node; ARGV nonce, token, holder, note; TTL, minimum hold and hand-over delay in microseconds; the retention in milliseconds; a number that is larger than the number of any earlier ballot.
+-- Result: 1 if the node has the lease now; 0 if another lease or a newer token prevents that.
+-- Promise: writes only if the lock is free or has this lease, and if there was no later holder. Does not restore a released lease.
 local number = function(x) return string.format('%.0f', x) end
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least')
 local time = redis.call('TIME')

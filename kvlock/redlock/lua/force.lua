@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock and its channel, KEYS[2] the record of the node; ARGV the token that the operator saw, the token that replaces it, retention in milliseconds.
--- Result: 1 if the lease with that token, or one without a token, has ended here; 0 if there is another, or none.
--- Promise: raises the token, so that the old holder is fenced. Sets the lock's clock to the server's, even if that was set back.
+-- Parameters: KEYS[1] the lock and its channel, KEYS[2] the record of the node; ARGV the token that the operator saw; the token that replaces it; the retention in milliseconds.
+-- Result: 1 if this node has ended the lease with that token, or a lease without a confirmed token; 0 if the node has another lease, or none.
+-- Promise: raises the token, so that the old holder is fenced. Sets the lock's clock to the server's clock, even if the server's clock was set back.
 local number = function(x) return string.format('%.0f', x) end
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'expires_at', 'confirmed')
 if not row[2] or tonumber(row[2]) > tonumber(ARGV[1]) or row[1] ~= '' and row[4] ~= ARGV[1] and row[4] ~= '0' then

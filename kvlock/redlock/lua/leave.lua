@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock and its channel, KEYS[2] the waiters for the lock; ARGV the id of a waiter, the beginning of the channels of waiters.
+-- Parameters: KEYS[1] the lock and its channel, KEYS[2] the waiters for the lock; ARGV the id of a waiter; the text with which the names of waiters' channels begin.
 -- Result: 1.
--- Promise: no release at this node notifies this waiter any longer. If it may have been notified already, notifies the next waiter.
+-- Promise: no release at this node notifies this waiter any longer. If this waiter may have been notified already, notifies the next waiter.
 if redis.pcall('ZREM', KEYS[2], ARGV[1]) == 1 then
     return 1
 end

@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- A line with the id of the server's run precedes this text, as the variable run. Only that run executes the script.
--- Parameters: KEYS[1] the record of the node, then the locks; ARGV[1] the retention in milliseconds, then of each lock nonce, token, and in microseconds TTL, minimum hold, hand-over delay.
--- Result: for each lock 1 if it was renewed, 0 if the node does not hold it; empty if the node may have forgotten.
--- Promise: an expired lease, or one that this node never confirmed, is not held and never revived. Creates nothing.
+-- Parameters: KEYS[1] the record of the node, then the locks; ARGV[1] the retention in milliseconds, then for each
+-- lock: nonce, token; TTL, minimum hold and hand-over delay in microseconds. Result: for each lock 1 if its lease was
+-- renewed, 0 if the node does not have the lease. An empty list if the node may have lost leases. Promise: never renews
+-- an expired lease, or a lease that this node never confirmed. Creates nothing.
 local node = redis.call('HMGET', KEYS[1], 'run_id', 'admitted')
 if node[1] ~= run or node[2] ~= '1' then
     return {}
