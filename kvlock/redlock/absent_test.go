@@ -15,15 +15,16 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// split makes another client hold a name at one node only. Without a third vote no request gets it.
+// split makes another client hold a name at one node. In a fleet of three, a request then needs the votes of both other
+// nodes.
 func (f *fleet) split(tb testing.TB, i int, name string) {
 	tb.Helper()
 	require.NoError(tb, f.raw[i].HSet(context.Background(), f.row(name), "nonce", "another", "token", 1, "holder", "another", "note", "",
 		"acquired_at", 0, "expires_at", time.Now().Add(time.Hour).UnixMicro(), "held_until", time.Now().Add(time.Hour).UnixMicro(), "clock", 0, "confirmed", 1).Err())
 }
 
-// A node that was down before the client started delays the client's first call, and no later one: a split vote does
-// not wait for it. When it answers again, it votes.
+// A node that was down before the client started delays only the client's first call. Later calls do not wait for this
+// node, even if the other nodes' votes are split. When the node answers again, it votes.
 func TestANodeThatWasDownBeforeTheClient(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -52,7 +53,8 @@ func TestANodeThatWasDownBeforeTheClient(t *testing.T) {
 	assert.Equal(t, g.Token.String(), f.raw[2].HGet(ctx, f.row("x"), "confirmed").Val())
 }
 
-// A node that was down at first and turns out to be the same server as another is refused by name, as by a first call.
+// If a node was down at first and turns out to be the same server as another node, later calls fail with an error that
+// says so, like a first call.
 func TestAnUnfitNodeThatWasDown(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -76,14 +78,14 @@ func TestAnUnfitNodeThatWasDown(t *testing.T) {
 	}, redistest.AtMost, time.Millisecond)
 }
 
-// Concurrent requests that split the votes of the fast nodes do not wait for a slow node, because the lock would have
-// no holder until then.
+// If concurrent requests split the votes of the fast nodes, they do not wait for a slow node. Otherwise the lock would
+// have no holder during that wait.
 func TestASplitVoteWaitsForNoSlowNode(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 5)
 	b, proxies := f.client(t, steadily)
-	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // opens the connections
+	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // opens the connections first
 	b.Settle()
 	proxies[4].Cut()
 	for _, i := range []int{0, 1} {

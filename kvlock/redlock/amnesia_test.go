@@ -15,7 +15,7 @@ import (
 
 const lockX = redlock.DefaultPrefix + ":x"
 
-// heldByTwo makes a lease that the first node never got, and that the last node loses in a restart.
+// heldByTwo acquires a lease that the first of three nodes never gets. The last node then loses the lease in a restart.
 func heldByTwo(t *testing.T, f *fleet) (*redlock.Backend, driver.Grant) {
 	t.Helper()
 	ctx := context.Background()
@@ -34,8 +34,8 @@ func heldByTwo(t *testing.T, f *fleet) (*redlock.Backend, driver.Grant) {
 	return a, g
 }
 
-// A node that was restarted without its data does not vote, so the lock that it lost is granted to no other request.
-// After the quarantine it votes again, and its tokens are larger than all others.
+// A node that was restarted without its data does not vote, so no other request is granted the lock that the node lost.
+// After the quarantine the node votes again, and the next token is larger than all earlier tokens.
 func TestNodeRestartedEmpty(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -54,7 +54,7 @@ func TestNodeRestartedEmpty(t *testing.T) {
 	b.Settle()
 	require.Equal(t, "0", f.raw[2].HGet(ctx, record, "admitted").Val())
 
-	require.NoError(t, f.raw[1].Del(ctx, lockX).Err()) // as if its lease had expired
+	require.NoError(t, f.raw[1].Del(ctx, lockX).Err()) // as if the lease had expired
 	next, err := b.Acquire(ctx, redistest.Request("x"))
 	require.NoError(t, err)
 	assert.Greater(t, next.Token, g.Token)
@@ -74,7 +74,7 @@ func TestNodeRestartedEmpty(t *testing.T) {
 	assert.Greater(t, again.Token, last.Token)
 }
 
-// The control: if the node voted at once, the lock would be granted twice.
+// Control: if the restarted node voted at once, the lock would be granted twice.
 func TestNodeThatVotesAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -86,7 +86,8 @@ func TestNodeThatVotesAtOnce(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// If a majority no longer holds a lease, the lease is lost for good. A minority gets it back by a visible copy.
+// If a majority of the nodes has lost a lease, the lease is lost for good. If only a minority has lost it, a renewal
+// copies the lease to these nodes again.
 func TestQuorumLost(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -108,7 +109,7 @@ func TestQuorumLost(t *testing.T) {
 		}
 	}
 	forget(0)
-	for range 10 { // the nodes that answer first decide which ones are known to lack it
+	for range 10 { // repeat, because only the nodes that answer early are known to lack the lease
 		require.Equal(t, driver.Renewed, renew())
 		if f.raw[0].Exists(ctx, lockX).Val() == 1 {
 			break
@@ -131,8 +132,8 @@ func TestQuorumLost(t *testing.T) {
 	require.ErrorIs(t, a.Release(ctx, g), driver.ErrNotHeld)
 }
 
-// After FLUSHALL on one node, only its vote is missing. After FLUSHALL on two nodes, the lock cannot be acquired until
-// their quarantine is over. Tokens keep rising.
+// After FLUSHALL on one of three nodes, only that node's vote is missing. After FLUSHALL on two nodes, no request is
+// granted the lock until their quarantine is over. Tokens keep rising.
 func TestFlushed(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -173,7 +174,8 @@ func TestFlushed(t *testing.T) {
 	assert.Greater(t, next.Token, g.Token)
 }
 
-// New servers do not vote for one quarantine, and a waiter waits for that. Then the first call admits them.
+// New servers do not vote until their quarantine is over. Until then a request is refused with the reason Quarantine.
+// The first call after that admits the servers.
 func TestFirstUse(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -196,8 +198,8 @@ func TestFirstUse(t *testing.T) {
 	require.NoError(t, b.Release(ctx, g))
 }
 
-// A lease that is only renewed survives a restart of every node, one after the other, if each has time to be admitted
-// again. The renewal admits the node, and copies the lease to it.
+// A lease that is only renewed survives if every node is restarted, one after the other, with enough time between the
+// restarts. Each time, the renewal makes the backend admit the restarted node again, and copies the lease to it.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -232,7 +234,7 @@ func TestRollingRestart(t *testing.T) {
 	require.NoError(t, a.Release(ctx, g))
 }
 
-// A server that has its data but a new run id may have lost its last writes. Its quarantine begins with its start.
+// A server that was restarted with its data may have lost its last writes. Its quarantine begins at its start.
 func TestAnotherRun(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -259,7 +261,8 @@ func TestAnotherRun(t *testing.T) {
 	}
 }
 
-// A lease that is released while a renewal copies it to a node that lacks it is not restored there.
+// If a lease is released while a renewal copies it to a node that lacks it, the copy does not restore the lease at that
+// node.
 func TestReleasedIsNotPutBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -279,7 +282,7 @@ func TestReleasedIsNotPutBack(t *testing.T) {
 }
 
 // A server that was restarted with its record, but perhaps without its last writes, does not vote. This holds even if
-// the record has the run id that a client knows.
+// the run id in the record is the id that a client knows.
 func TestRestartedWithItsRecord(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -22,8 +22,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Claim protects rows of a SQL database under a Redlock: the database makes the tokens, so two holders of the lock
-// cause no lost update.
+// A claim protects rows of a SQL database while a Redlock is held. The database makes the tokens, so even two
+// concurrent holders of the lock cannot overwrite each other's changes.
 func ExampleNew() {
 	ctx := context.Background()
 	nodes, closeNodes := exampleNodes(ctx) // three *redis.Client
@@ -54,8 +54,8 @@ func ExampleNew() {
 	// Output: written: <nil>
 }
 
-// A lock that all nodes have lost without a trace is granted twice. The rows reject the older holder after the newer
-// one has claimed them.
+// If all nodes lose the key of a lock but keep their records, the lock is granted twice. After the newer holder has
+// claimed the rows, the database rejects writes of the older holder.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -91,7 +91,7 @@ func TestClaim(t *testing.T) {
 	assert.Equal(t, 3, lines)
 }
 
-// exampleNodes starts three servers that vote, if Redis is available.
+// exampleNodes starts three servers that vote without a quarantine. It returns nil if Redis is not available.
 func exampleNodes(ctx context.Context) ([]*redis.Client, func()) {
 	if os.Getenv("ROWLOCK_TEST_REDIS") == "" {
 		return nil, func() {}
@@ -117,7 +117,7 @@ func exampleNodes(ctx context.Context) ([]*redis.Client, func()) {
 	}
 }
 
-// exampleDB opens a database with the tables of package fence and a table of the program.
+// exampleDB opens a database with the tables of package fence and one table of the example.
 func exampleDB(ctx context.Context) (*sql.DB, func()) {
 	dir, err := os.MkdirTemp("", "rowlock")
 	if err != nil {

@@ -2,17 +2,17 @@ package redlock
 
 import "github.com/rowlock/rowlock/driver"
 
-// Settle waits for the goroutines in the background, when no call is running.
+// Settle waits until all background goroutines have ended. Call it while no other call is running.
 func (r *Backend) Settle() { r.work.wait() }
 
-// SubscribeAgain ends the time for which each node's refusal to subscribe is remembered.
+// SubscribeAgain makes r forget that nodes refused a subscription, so that r tries again at once.
 func (r *Backend) SubscribeAgain() {
 	for _, n := range r.nodes {
 		n.wakes.ForgetRefusal()
 	}
 }
 
-// Waiter returns the key of the set of waiters for key, and r's member of it.
+// Waiter returns the key of the set of waiters for a lock, and the member of this set that stands for r.
 func (r *Backend) Waiter(key driver.Key) (waiters, member string) {
 	return r.waiters(key), r.places.ID.String()
 }

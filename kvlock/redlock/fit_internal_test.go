@@ -8,7 +8,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// A run id is inserted into the text of scripts, so a server whose id has other characters is refused.
+// The backend inserts a server's run id into the text of scripts, so it refuses a server whose run id contains anything
+// but letters and digits.
 func TestARunIDOfOtherCharactersIsRefused(t *testing.T) {
 	t.Parallel()
 	for id, fits := range map[string]bool{

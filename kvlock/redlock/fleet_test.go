@@ -26,7 +26,8 @@ import (
 // record is the key of a node's record.
 const record = redlock.DefaultPrefix + "node"
 
-// fleet is a set of independent servers. Each client has its own proxy for each server.
+// fleet is the harness for a set of independent servers. Each client connects to each server through a proxy of its
+// own.
 type fleet struct {
 	servers []*testserver.Server
 	raw     []*redis.Client
@@ -55,7 +56,7 @@ func TestMain(m *testing.M) {
 	leaks.Main(m)
 }
 
-// newFleet starts servers that vote, as if they had been running for a long time.
+// newFleet starts servers that vote at once, as if they had been running for a long time.
 func newFleet(tb testing.TB, size int, opts ...redlock.Option) *fleet {
 	tb.Helper()
 	f := &fleet{opts: opts, clients: make(map[driver.Backend]*fleetClient)}
@@ -72,7 +73,7 @@ func newFleet(tb testing.TB, size int, opts ...redlock.Option) *fleet {
 	return f
 }
 
-// startNode starts a server. The last of a fleet is a Valkey server if it is installed.
+// startNode starts a Redis server, or a Valkey server for the last node of a fleet.
 func startNode(tb testing.TB, valkey bool) *testserver.Server {
 	tb.Helper()
 	if !valkey {
@@ -98,7 +99,7 @@ func runID(ctx context.Context, c *redis.Client) (string, error) {
 	return "", fmt.Errorf("no run_id: %w", err)
 }
 
-// giveVote lets a node vote without its quarantine.
+// giveVote lets a node vote without a quarantine.
 func giveVote(ctx context.Context, c *redis.Client) error {
 	id, err := runID(ctx, c)
 	if err != nil {
@@ -138,7 +139,7 @@ func (f *fleet) open(opts ...redlock.Option) (*redlock.Backend, error) {
 	return c.redlock, nil
 }
 
-// client makes a client that a test uses directly.
+// client opens a backend, and returns it with its proxies.
 func (f *fleet) client(tb testing.TB, opts ...redlock.Option) (*redlock.Backend, []*faultproxy.Proxy) {
 	tb.Helper()
 	b, err := f.open(opts...)
@@ -182,13 +183,14 @@ func (f *fleet) Crash(b driver.Backend) error   { return f.each(b, (*faultproxy.
 func (f *fleet) Cut(b driver.Backend) error     { return f.each(b, (*faultproxy.Proxy).Cut) }
 func (f *fleet) Restore(b driver.Backend) error { return f.each(b, (*faultproxy.Proxy).Restore) }
 
-// DropReply loses the reply of every node. It first waits for background requests, whose replies would be lost instead.
+// DropReply drops the next reply of every node. It first waits for background requests, because otherwise their replies
+// would be dropped.
 func (f *fleet) DropReply(b driver.Backend) error {
 	b.(*redlock.Backend).Settle()
 	return f.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, faultproxy.Hang) })
 }
 
-// Expire moves the times of the lock into the past at every node, when all nodes agree.
+// Expire waits until all nodes have the same lease, and then moves its end into the past at every node.
 func (f *fleet) Expire(ctx context.Context, key driver.Key) error {
 	name := redlock.DefaultPrefix + ":" + key.Name
 	for end := time.Now().Add(patience); !f.agree(ctx, name) && time.Now().Before(end); {
@@ -201,20 +203,21 @@ func (f *fleet) Expire(ctx context.Context, key driver.Key) error {
 	return errors.Join(errs...)
 }
 
-// agree reports whether the nodes have the same lease.
+// agree reports whether all nodes have the same lease with the same confirmed token.
 func (f *fleet) agree(ctx context.Context, name string) bool {
 	return !slices.ContainsFunc(f.raw, func(c *redis.Client) bool {
 		return !slices.Equal(c.HMGet(ctx, name, "nonce", "confirmed").Val(), f.raw[0].HMGet(ctx, name, "nonce", "confirmed").Val())
 	})
 }
 
-// steadily is for tests that are not about time: a node has enough time on a loaded machine.
+// steadily is the option of tests that do not examine time. Each node has enough time to answer on a loaded machine.
 var steadily = redlock.NodeTimeout(5 * time.Second)
 
-// forLong is for cases with a TTL longer than the default of MaxTTL.
+// forLong permits TTLs that are longer than the default of MaxTTL.
 var forLong = redlock.MaxTTL(10 * time.Minute)
 
-// Redlock keeps every promise on three and on five servers, also when clients die, are cut off, and lose replies.
+// Redlock passes the conformance suite on three and on five servers. In the suite, clients die, are cut off, and lose
+// replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{3, 5} {

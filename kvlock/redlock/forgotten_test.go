@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 )
 
-// A node deletes a released lock after five minutes, as one Redis server does. Its record's token is at least that of
-// the lock, even if the node never confirmed that grant.
+// A node deletes a released lock after five minutes, like a server of package redislock. The token in the node's record
+// is at least as large as the lock's token, even if the node never confirmed that grant.
 func TestForgetsWhatIsReleased(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

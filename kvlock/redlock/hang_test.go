@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// If one node of three hangs, a call waits at most for the node's limit, and not for the timeouts of its client. This
-// holds for a client that has used the node before, and for one that was started later.
+// If one node of three hangs, a call waits for this node at most until NodeTimeout, and not until the timeouts of its
+// client. This holds for a backend that has used the node before, and for a backend that was opened later.
 func TestOneNodeHangs(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -50,8 +50,9 @@ func TestOneNodeHangs(t *testing.T) {
 	assert.Less(t, time.Since(began), patience, "background requests to the node that hangs are bounded")
 }
 
-// If two nodes of three hang, the store is unavailable, even if the third says that the lock is held. A renewal's
-// outcome is unknown, and trust ends before the lock can be granted again. A release that reaches only one node fails.
+// If two nodes of three hang, Acquire fails with ErrUnavailable, even if the third node says that the lock is held. A
+// renewal's outcome is unknown, and trust ends before the lock can be granted again. A release that reaches only one
+// node fails.
 func TestTwoNodesHang(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -123,7 +124,7 @@ func TestTrustEndsFirst(t *testing.T) {
 	assert.Greater(t, next.Token(), lease.Token())
 }
 
-// If the replies of a majority are lost, the outcome of a call is unknown. A retry gets the outcome of the first
+// If the replies of a majority are lost, the outcome of a call is unknown. A retry returns the outcome of the first
 // request.
 func TestRepliesLost(t *testing.T) {
 	t.Parallel()
@@ -131,7 +132,7 @@ func TestRepliesLost(t *testing.T) {
 	f := newFleet(t, 3)
 	a, proxies := f.client(t, shortly)
 	b, _ := f.client(t, steadily)
-	for range 2 { // the connections are open the second time
+	for range 2 { // in the second round, the connections are already open
 		g, err := a.Acquire(ctx, redistest.Request("warm"))
 		require.NoError(t, err)
 		require.NoError(t, a.Release(ctx, g))
@@ -172,9 +173,9 @@ func TestRepliesLost(t *testing.T) {
 	assert.Greater(t, next.Token, g.Token)
 }
 
-// patience is how long a test waits for an event on a loaded machine.
+// patience is the longest time for which a test waits for an event. It is long enough for a loaded machine.
 const patience = 10 * time.Second
 
-// shortly is how long tests wait for a node that hangs. It is longer than the default, because other nodes may be slow
-// on a loaded machine.
+// shortly is the option of tests in which a node hangs. It is longer than the default NodeTimeout, because the other
+// nodes may be slow on a loaded machine.
 var shortly = redlock.NodeTimeout(2 * time.Second)

@@ -14,8 +14,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// Promise 1: the undo of a failed attempt ends only its own grant. If it arrives after another attempt of the same
-// acquisition was granted the lock, the node keeps that grant, which may be needed for the majority.
+// Promise 1: the undo of a failed attempt ends only the grant of that attempt. If the undo arrives after a later
+// attempt of the same acquisition was granted the lock, the node keeps the later grant, which may be needed for the
+// majority.
 func TestGivesBackTooLate(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -54,8 +55,8 @@ func TestGivesBackTooLate(t *testing.T) {
 	assert.ErrorAs(t, err, &held, "the lock was granted twice")
 }
 
-// A renewal does not copy a lease that is being released to a node, even if the node that it reads from still has the
-// lease. The release may have reached the other node before, and found nothing to end.
+// A renewal does not copy a lease that is being released, even if the node from which it reads still has the lease. The
+// release may already have reached the node that lacks the lease, and found nothing to end there.
 func TestFillsInNothingThatIsOver(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -76,18 +77,18 @@ func TestFillsInNothingThatIsOver(t *testing.T) {
 	require.ErrorIs(t, b.Release(ctx, driver.Grant{Key: g.Key, Nonce: driver.NewNonce(), Token: g.Token, TTL: g.TTL}), driver.ErrNotHeld)
 	require.Eventually(t, func() bool { return proxies[0].Sent() > sent }, redistest.AtMost, time.Millisecond, "later requests wait for the reply to this one")
 
-	proxies[0].Delay(50 * time.Millisecond) // it answers after the second node, so the copy reads from it
+	proxies[0].Delay(50 * time.Millisecond) // node 0 answers after node 1, so the copy reads the lease from node 0
 	proxies[2].Delay(300 * time.Millisecond)
 	renew()
-	_ = b.Release(ctx, g) // Release returns the first node's answer if that answer comes in time
+	_ = b.Release(ctx, g) // the result does not matter: it depends on whether the first node answers in time
 	b.Settle()
 	for i, node := range f.raw {
 		assert.Empty(t, node.HGet(ctx, f.row("x"), "nonce").Val(), "node %d", i)
 	}
 }
 
-// A released lock with a minimum hold is reported as such and not as held, even if one of three nodes has not received
-// the release yet.
+// After the release of a lock with a minimum hold, refusals have the reason MinHold and not Leased, even if one of
+// three nodes has not received the release yet.
 func TestReleasedIsNotHeld(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The limit of a node is a twentieth of the TTL, at most 100 ms, or NodeTimeout. For the first contact it is a quarter
-// of the TTL, at most a second.
+// The timeout of one node is NodeTimeout. By default it is a twentieth of the TTL, at most 100 ms. For the first
+// contact, the timeout is a quarter of the TTL, at most a second, but not less than the timeout of one node.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct{ option, ttl, limit, contact time.Duration }{
 		{0, 30 * time.Second, 100 * time.Millisecond, time.Second},

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 )
 
-// Nodes whose memory is full grant no new locks, and renew and release held ones.
+// Nodes whose memory is full grant no new locks. Held locks can still be renewed and released.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -20,7 +20,7 @@ func TestFullMemory(t *testing.T) {
 	kept, ended := redistest.Acquire(t, b, redistest.Request("kept")), redistest.Acquire(t, b, redistest.Request("ended"))
 	b.Settle()
 	for _, node := range f.raw {
-		require.NoError(t, node.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than the server uses itself
+		require.NoError(t, node.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than the server needs without any keys
 	}
 	_, err := b.Acquire(ctx, redistest.Request("new"))
 	require.ErrorContains(t, err, "OOM")

@@ -13,19 +13,19 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// tokenModel models the tokens of one lock under random schedules. Messages of any age arrive in any order or never,
-// leases end at any moment, and clients give up, retry with the same nonce, and hold two leases at a time. Clock is its
-// only clock. Tokens are made by the backend's functions, and stored as its scripts store them.
+// tokenModel models the tokens of one lock under random schedules. Messages arrive late, in any order, or never. Leases
+// end at any moment. Clients give up, retry with the same nonce, and may hold the lock at the same time. The model's
+// only clock is Clock. It makes tokens with the backend's functions, and stores them as the backend's scripts do.
 type tokenModel struct {
 	Nodes int
-	Naive string // another method to make tokens: "incr of one node", "max of incr", "unconfirmed"
+	Naive string // a wrong method of making tokens, as a control: "incr of one node", "max of incr", "unconfirmed"
 
-	Forgets   bool    // a node deletes a lock at its release, as it does after five minutes
+	Forgets   bool    // a node deletes a lock when it is released (real nodes do so five minutes later)
 	Amnesia   float64 // probability that a node loses all data in a step
-	Together  bool    // a majority may have lost its data at the same time
-	Vetted    bool    // a node that lost its data does not vote until it has received the others' largest token
+	Together  bool    // a majority may lose its data at the same time
+	Vetted    bool    // a node that lost its data does not vote until it has received the largest token of the other nodes
 	Clock     int     // ticks of the nodes' clock per step; 0: tokens do not use it
-	ClockSkew int     // largest difference of clocks in ticks, in either direction
+	ClockSkew int     // the most ticks by which a node's clock is ahead or behind
 }
 
 type modelNode struct {
@@ -37,7 +37,7 @@ type modelNode struct {
 	since                 int // the step at which the node lost its data
 }
 
-// try is one acquire with one nonce.
+// try is one attempt of a client to acquire the lock.
 type try struct {
 	nonce, began int
 	votes        []vote
@@ -59,8 +59,9 @@ type granted struct {
 	began, ended int
 }
 
-// play runs the steps of one schedule. It counts grants, tokens that were granted twice, and grants with a token that
-// is not larger than that of a grant made before the request began.
+// play runs one schedule with the given number of steps. It returns the number of grants, the number of tokens that
+// were granted twice, and the number of grants that step back. A grant steps back if its token is not larger than the
+// token of a grant that was made before the request began.
 func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 	nodes := make([]modelNode, m.Nodes)
 	for i := range nodes {
@@ -76,7 +77,7 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 
 	send := func(kind string, t *try) {
 		for i := range nodes {
-			if rng.IntN(10) > 0 { // otherwise it is lost
+			if rng.IntN(10) > 0 { // one message of ten is lost
 				messages = append(messages, modelMessage{kind, i, t})
 			}
 		}
@@ -117,7 +118,7 @@ func (m tokenModel) play(rng *rand.Rand, steps int) (grants, twice, back int) {
 			case t == nil || !t.active && rng.IntN(2) == 0:
 				nonces++
 				begin(c, now, nonces)
-			case t.active && rng.IntN(3) == 0: // the client gives up and retries at once
+			case t.active && rng.IntN(3) == 0: // the client gives up, and retries at once with the same nonce
 				t.active = false
 				begin(c, now, t.nonce)
 			default: // the client gives up or releases
@@ -236,26 +237,27 @@ func (m tokenModel) vote(n *modelNode, at int, t *try, now, oldest int) vote {
 	return v
 }
 
-// propose returns the token that nodes may confirm with their votes: none, or one from the client's clock and the
-// tokens that it has seen.
+// propose returns the token that nodes may confirm with their votes. It returns zero for no token, or a token from the
+// client's clock and the tokens that the client has seen.
 func (m tokenModel) propose(rng *rand.Rand, now int, largest driver.Token) driver.Token {
 	if m.Naive != "" || rng.IntN(3) == 0 {
 		return 0
 	}
-	guess := driver.Token(1 + rng.IntN(int(largest)+3)) // also of a client that has seen few tokens
+	guess := driver.Token(1 + rng.IntN(int(largest)+3)) // may be too small, like the proposal of a client that has seen few tokens
 	if m.Clock > 0 {
 		guess = max(guess, driver.Token(1000+m.Clock*now+rng.IntN(2*m.ClockSkew+1)-m.ClockSkew))
 	}
 	return guess
 }
 
-// near is how far a proposal may be from the clock of a node. It is less than the ticks that pass during a quarantine.
+// near returns how many ticks a proposed token may be away from the clock of a node. It is less than the number of
+// ticks in a quarantine.
 func (m tokenModel) near() int { return max(m.Clock/4, m.ClockSkew) }
 
 func abs(n int) int { return max(n, -n) }
 
-// over reports whether n's quarantine is over for t: all requests from before n lost its data have ended, and t began
-// afterwards.
+// over reports whether the quarantine of n is over for t. It is over if n lost its data before all running requests and
+// t began.
 func (m tokenModel) over(n *modelNode, t *try, oldest int) bool {
 	return n.since < oldest && n.since < t.began
 }
@@ -284,7 +286,7 @@ func (m tokenModel) mint(votes []vote) driver.Token {
 	return mint(votes)
 }
 
-// confirmAt models the confirm script. It reports whether the node confirms.
+// confirmAt models the confirm script. It reports whether the node confirms the token of t.
 func confirmAt(n *modelNode, t *try) bool {
 	switch {
 	case n.holder != t.nonce:
@@ -298,7 +300,8 @@ func confirmAt(n *modelNode, t *try) bool {
 	return true
 }
 
-// run plays many schedules.
+// run plays many schedules, and adds up the counts of play. bad is the number of schedules with a token that was
+// granted twice or a grant that stepped back.
 func (m tokenModel) run(seed uint64, runs int) (grants, twice, back, bad int) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range runs {
@@ -313,12 +316,12 @@ func (m tokenModel) run(seed uint64, runs int) (grants, twice, back, bad int) {
 
 const (
 	modelSteps = 400
-	million    = 2500 // runs per million steps
+	million    = 2500 // this many runs have a million steps in total
 )
 
-// Tokens are granted once and rise, for any order of messages and ends of leases, as long as no node loses data. They
-// also do if a minority loses data and votes only after it has received the others' largest token. Each variant that
-// lacks a part fails. docs/redlock.md says how often.
+// As long as no node loses data, each token is granted once and tokens rise, for any order of messages and ends of
+// leases. The same holds if a minority loses data and votes only after it has received the other nodes' largest token.
+// Each variant of the model that lacks a part of the method fails. docs/redlock.md says how often.
 func TestTokenModel(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/redlock.md")
@@ -331,7 +334,7 @@ func TestTokenModel(t *testing.T) {
 		runs  int
 		holds bool
 	}{
-		{"two rounds", tokenModel{}, million, true}, // for each number of nodes
+		{"two rounds", tokenModel{}, million, true}, // this many runs for each number of nodes
 		{"two rounds, the nodes' clocks differ", tokenModel{Clock: 1, ClockSkew: 200}, million / 4, true},
 		{"two rounds, released locks are forgotten", tokenModel{Forgets: true}, million / 4, true},
 		{"a minority forgets, waits, and gets the largest token", tokenModel{Amnesia: 0.01, Vetted: true}, million / 4, true},

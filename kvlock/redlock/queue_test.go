@@ -23,7 +23,7 @@ type candidate struct {
 	stop  func()
 }
 
-// row returns n candidates, in the order of their requests.
+// row adds n candidates to the sets of waiters, and returns them in the order of their requests.
 func row(tb testing.TB, f *fleet, n int) (all []*candidate) {
 	tb.Helper()
 	for range n {
@@ -44,7 +44,7 @@ func row(tb testing.TB, f *fleet, n int) (all []*candidate) {
 		all = append(all, c)
 	}
 	for _, c := range all {
-		for range f.servers { // a subscription wakes too
+		for range f.servers { // the confirmation of a subscription also wakes the candidate
 			c.called(tb)
 		}
 	}
@@ -60,7 +60,7 @@ func (c *candidate) called(tb testing.TB) {
 	}
 }
 
-// take sends the request of a waiter that was notified.
+// take sends the request of a notified waiter, which must be granted.
 func (c *candidate) take(tb testing.TB) driver.Grant {
 	tb.Helper()
 	r := redistest.Request("job")
@@ -71,7 +71,7 @@ func (c *candidate) take(tb testing.TB) driver.Grant {
 	return g
 }
 
-// Promise 9: a release notifies only the process that has waited longest. If that has given up, the next one is
+// Promise 9: a release notifies only the process that has waited longest. If this process gives up, the next process is
 // notified.
 func TestReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func TestReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	all[0].stop()
 	release(all[0].Backend)
 	all[1].called(t)
-	all[1].stop() // this waiter was notified, and sends no request
+	all[1].stop() // this waiter was notified, and gives up without a request
 	all[2].called(t)
 	g = all[2].take(t)
 	all[2].stop()
@@ -99,7 +99,7 @@ func TestReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	all[3].called(t)
 }
 
-// Promise 9: eight processes acquire and release one name repeatedly, and the least served gets at least half of its
+// Promise 9: eight processes acquire and release one name repeatedly, and each is granted at least half of its fair
 // share.
 func TestNobodyStarves(t *testing.T) {
 	f := newFleet(t, 3)
@@ -115,7 +115,7 @@ func TestNobodyStarves(t *testing.T) {
 	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
 }
 
-// The set of waiters of a node has room for more than a hundred processes.
+// More than a hundred processes can be in the set of waiters of a node.
 func TestQueueHasRoom(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
@@ -130,7 +130,7 @@ func TestQueueHasRoom(t *testing.T) {
 		require.NoError(t, err, "node %d", i)
 		assert.Equal(t, int64(len(all)-1), rank, "node %d", i)
 	}
-	r := redistest.Request("job") // a waiter without a request for three seconds counts as dead, and building the row may have taken longer
+	r := redistest.Request("job") // the first waiter repeats its request, because building the row may have taken longer than waiters stay in the set
 	r.Waiting = true
 	_, err := all[0].Acquire(t.Context(), r)
 	var held *driver.Held
@@ -171,7 +171,7 @@ func TestAReleaseWalksPastAHundredDead(t *testing.T) {
 	alive.called(t)
 }
 
-// A waiter that gives up before its request is sent is listed at no node.
+// If a waiter gives up before its request is sent, no node adds it to the set of waiters.
 func TestAWaiterThatHasGivenUpIsNotListed(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)

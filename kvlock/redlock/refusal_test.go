@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// Invalid arguments are refused by rowlock.New, with an error that names the option or the node.
+// rowlock.New refuses invalid arguments with an error that names the option or the node.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	node := func(addr string) *redis.Client {
@@ -52,8 +52,8 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A TTL longer than MaxTTL can never be granted, so New refuses it, and each call with such a TTL fails. No node gets a
-// request.
+// A TTL longer than MaxTTL can never be granted. So rowlock.New refuses such a TTL, and each call with such a TTL fails
+// without a request to any node.
 func TestRefusesATTLBeyondMaxTTL(t *testing.T) {
 	t.Parallel()
 	var nodes []*redis.Client
@@ -79,7 +79,7 @@ func TestRefusesATTLBeyondMaxTTL(t *testing.T) {
 	require.NotErrorIs(t, err, rowlock.ErrUnavailable, "the option is wrong, not the store")
 }
 
-// A server that must not be a node is refused by the first call, with a permanent error that contains its address and
+// If a server must not be a node, the first call fails with a permanent error that contains the server's address and
 // the reason.
 func TestNodesThatAreNotFit(t *testing.T) {
 	t.Parallel()
@@ -109,7 +109,7 @@ func TestNodesThatAreNotFit(t *testing.T) {
 	require.NoError(t, b.Release(context.Background(), g))
 }
 
-// A TTL longer than MaxTTL is refused, and so is every call after Close. Close waits for running requests.
+// A request with a TTL longer than MaxTTL fails, and so does every call after Close. Close waits for running requests.
 func TestRefusesCalls(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -16,7 +16,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// Redlock subscribes at a majority. If a majority refuses, Notify returns that error at once.
+// Notify needs subscriptions at a majority of the nodes. If a majority refuses, Notify returns the nodes' error at
+// once.
 func TestAccountsThatMayNotSubscribe(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// lag suspends a node's scripts until the returned function is called. Requests to it wait there.
+// lag makes a node keep all scripts waiting until the returned function is called.
 func (f *fleet) lag(tb testing.TB, i int) (catchUp func()) {
 	tb.Helper()
 	require.NoError(tb, f.raw[i].Do(context.Background(), "CLIENT", "PAUSE", redistest.AtMost.Milliseconds(), "WRITE").Err())
@@ -23,8 +23,8 @@ func (f *fleet) lag(tb testing.TB, i int) (catchUp func()) {
 // row returns the key of a lock, which is the same on every node.
 func (f *fleet) row(name string) string { return redlock.DefaultPrefix + ":" + name }
 
-// A slow node gets no more requests for a lease that was released meanwhile. Otherwise it would keep the lock without a
-// holder, for a whole TTL if the release did not arrive.
+// A slow node gets no acquire request for a lease that has been released meanwhile. Otherwise, if the release did not
+// arrive, the node would keep the lock without a holder for a whole TTL.
 func TestSendsNoRequestAfterARelease(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -44,7 +44,8 @@ func TestSendsNoRequestAfterARelease(t *testing.T) {
 	assert.Equal(t, first.Token.String(), last(2), "the first request was sent before the release")
 }
 
-// At a slow node, a process does not block itself: its next request comes after the release of the last one.
+// At a slow node, a process does not block itself: the node gets the release of its last lease before its next acquire
+// request.
 func TestDoesNotOvertakeItself(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -70,8 +71,9 @@ func TestDoesNotOvertakeItself(t *testing.T) {
 	}
 }
 
-// A node that is slow, but within its limit, gets the release of a lease that is still being requested there. Otherwise
-// it would keep the lock without a holder for a whole TTL.
+// If the acquire request of a lease is still on its way to a slow node, the node gets the release of the lease after
+// that request, as long as it answers within NodeTimeout. Otherwise the node would keep the lock without a holder for a
+// whole TTL.
 func TestReleasesAtANodeThatLags(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -10,8 +10,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A refusal is described by the node that decides when the lock is free. So a slow node that has not received a release
-// does not make a released lock look held. A single node that has received it does not make a held lock look released.
+// The reason of a refusal comes from the node that decides when the lock is free. So a slow node that has not received
+// a release does not make a released lock look held. A single node that has received a release does not make a held
+// lock look released.
 func TestTellsWhatDecides(t *testing.T) {
 	held := vote{verdict: "leased", confirmed: 5, holder: "a", freeIn: 10 * time.Second}
 	released := vote{verdict: "min hold", confirmed: 5, holder: "a", freeIn: time.Second}
@@ -35,7 +36,7 @@ func TestTellsWhatDecides(t *testing.T) {
 	}
 }
 
-// If two nodes of three disagree whether the lock was released, the third is waited for.
+// If two nodes of three disagree whether the lock was released, the ballot waits for the third node.
 func TestWaitsForWhoDecides(t *testing.T) {
 	b := &ballot{redlock: &Backend{nodes: make([]*node, 3)}}
 	held, released := vote{verdict: "leased", confirmed: 5}, vote{verdict: "min hold", confirmed: 5}

@@ -12,13 +12,14 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Acquire makes one attempt. It never overtakes waiters, and puts no node into the queue unless it gets the lock. For
-// that, it creates its node on the condition that no other was created since the queue was seen empty.
+// Acquire makes one attempt. It never overtakes waiters, and puts no node into the queue unless it is granted the lock.
+// To ensure this, it creates its node on the condition that no other node was created since the queue was seen empty.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	return onSession(ctx, r, b.attempt)
 }
 
-// onSession calls acquire. If the session had ended before, it retries once on a new session.
+// onSession calls acquire. If acquire fails because its session had already ended, onSession retries once on a new
+// session.
 func onSession(ctx context.Context, r driver.Request, acquire func(context.Context, driver.Request) (driver.Grant, error)) (driver.Grant, error) {
 	g, err := acquire(ctx, r)
 	if overBefore(err) {
@@ -49,7 +50,7 @@ func (b *Backend) attempt(ctx context.Context, r driver.Request) (driver.Grant, 
 		switch err := e.wait(ctx); {
 		case err == nil:
 			return b.settle(ctx, e, r, began)
-		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode): // another request was first, or the servers removed the empty queue
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode): // another request was faster, or the servers removed the node of the empty lock
 			b.mu.Lock()
 			b.versions.remove(r.Key)
 			b.mu.Unlock()
@@ -61,8 +62,8 @@ func (b *Backend) attempt(ctx context.Context, r driver.Request) (driver.Grant, 
 	return driver.Grant{}, &driver.Held{Reason: driver.Contended}
 }
 
-// begin refuses requests that ZooKeeper cannot keep, and reserves the nonce until end is called. The entry that it
-// returns was left by an earlier request of the same nonce.
+// begin refuses requests with options that ZooKeeper cannot keep. Otherwise it reserves the nonce until the caller
+// calls end. If an earlier request of the same nonce has left an entry, begin returns that entry and its session.
 func (b *Backend) begin(ctx context.Context, r driver.Request) (s *session, e *entry, end func(), err error) {
 	switch {
 	case b.err != nil:
@@ -104,8 +105,8 @@ func cannotKeep(option string) error {
 	return driver.Permanent(fmt.Errorf("zklock: %s: a lock in ZooKeeper is free as soon as its node is deleted, so ZooKeeper cannot delay the next grant", option))
 }
 
-// earlier returns the entry e of an earlier request, or nil. If e is being deleted, it waits until that is done. It
-// drops an entry whose session has ended.
+// earlier returns e, the entry of an earlier request, if r can use it, and nil otherwise. If e is being deleted,
+// earlier waits for the deletion. If the session of e has ended, earlier forgets e.
 func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*entry, error) {
 	if e == nil {
 		return nil, nil
@@ -129,9 +130,9 @@ func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*ent
 	}
 }
 
-// settle makes a grant of an entry that has a node. It deletes the entry if another is before it, or if the servers do
-// not answer: the error of an unsent request would deny that the node exists. It first proves that the node of an
-// earlier request still exists.
+// settle makes a grant of an entry that has a node. If an earlier request created the node, settle first proves that
+// the node still exists. If another entry is before e, or if the servers do not answer, settle deletes the entry. It
+// must not return the error of an unsent request instead, because that error says that no node exists.
 func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began time.Time) (driver.Grant, error) {
 	if !e.first {
 		if err := b.turn(ctx, e, r.Key); err != nil {
@@ -150,7 +151,7 @@ func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began 
 	return e.grant(r.TTL), nil
 }
 
-// turn returns a refusal if another entry is before e.
+// turn returns nil if e is first in the queue, and a refusal if another entry is before e.
 func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
 	q, _, err := b.look(ctx, e.session, key)
 	if err != nil {
@@ -170,9 +171,10 @@ func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
 	return oneline.Join(held, err)
 }
 
-// ahead returns the part of the queue q that ends with the place that e must wait for. It is empty if there is none.
-// The queue may have a second node with the same nonce, of an earlier session that is no longer trusted but has not
-// ended on the servers. That node is not e's, because it ends with that session.
+// ahead returns the part of the queue q that ends with the last place that e must wait for. The part is empty if e need
+// not wait. The queue may have a second node with the same nonce: an earlier session of this process is no longer
+// trusted, but the servers have not ended it yet. That node does not belong to e, because it ends with the earlier
+// session.
 func (e *entry) ahead(q []place) ([]place, error) {
 	container := e.store.container(e.key) + "/"
 	for i, p := range q {

@@ -17,31 +17,31 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Backend keeps locks in ZooKeeper. It is safe for concurrent use. It opens its own connections, the first one with the
-// first lock, and must be closed.
+// Backend keeps locks in ZooKeeper. It is safe for concurrent use. It opens its own connections, and opens the first
+// connection for the first lock. The caller must close the backend.
 type Backend struct {
 	*store
 
 	shared bool
 }
 
-// store is the common part of the exclusive and the shared form of a backend.
+// store is the state that a Backend shares with the Backend for shared locks (see Shared).
 type store struct {
 	servers []string
 	root    string
-	acl     []zk.ACL // nil: the default
+	acl     []zk.ACL // nil if the option ACL is not given
 	auth    []credentials
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
-	err     error // why the backend cannot work
+	err     error // an invalid option or address; nil if the backend can work
 
 	mu       sync.Mutex
 	closed   bool
-	places   map[time.Duration]*session // sessions for new locks, by their requested timeout
+	places   map[time.Duration]*session // sessions for new locks; each map key is a session's requested timeout
 	entries  map[driver.Nonce]*entry
 	busy     map[driver.Nonce]bool // running acquisitions
 	linger   time.Duration         // how long an unused session is kept
 	released ring[ended, struct{}]
-	paused   ring[ended, struct{}] // by the nonce of the pause
+	paused   ring[ended, struct{}] // each key contains the nonce of the pause
 	versions ring[driver.Key, int32]
 	running  sync.WaitGroup // goroutines of sessions
 }
@@ -61,22 +61,22 @@ var (
 // Option configures a backend.
 type Option func(*store)
 
-// Root sets the node below which all locks are kept. The default is "/rowlock". Backends with the same ensemble and
-// root share their locks. Missing nodes are created. Only the first part of the path may be "locks" or begin with
-// "locks-", because another Root keeps its locks in such nodes.
+// Root sets the node below which the backend keeps all locks. The default is "/rowlock". Backends with the same
+// ensemble and root share their locks. Missing nodes are created. Only the first part of the path may be "locks" or
+// begin with "locks-". Below other nodes with such a name, a backend with another Root may keep its locks.
 func Root(path string) Option { return func(s *store) { s.root = path } }
 
 // Digest authenticates every connection by user and password.
 func Digest(user, password string) Option { return Auth("digest", []byte(user+":"+password)) }
 
-// Auth authenticates every connection with another scheme of the servers. It may be given more than once.
+// Auth authenticates every connection with any scheme that the servers support. The option may be given more than once.
 func Auth(scheme string, secret []byte) Option {
 	return func(s *store) { s.auth = append(s.auth, credentials{scheme, slices.Clone(secret)}) }
 }
 
-// ACL sets the access control list of all created nodes. The default is zk.AuthACL(zk.PermAll), the same credentials,
-// if there is an [Auth] or [Digest], and else everybody. All programs that use the same locks need all rights except
-// admin.
+// ACL sets the access control list of all created nodes. With [Auth] or [Digest], the default is
+// zk.AuthACL(zk.PermAll), which gives all rights to clients with the same credentials. Without these options, the
+// default gives all rights to everybody. All programs that use the same locks need all rights except admin.
 func ACL(acl ...zk.ACL) Option { return func(s *store) { s.acl = append([]zk.ACL{}, acl...) } }
 
 // Dialer sets the function that opens connections, for TLS or a proxy. Its ctx ends when the attempt has taken too
@@ -85,12 +85,13 @@ func Dialer(dial func(ctx context.Context, network, address string) (net.Conn, e
 	return func(s *store) { s.dial = dial }
 }
 
-// New makes a backend that keeps locks in a ZooKeeper ensemble. Give some of its servers as host:port, or as a host
-// alone for port 2181. New does no I/O. Names are resolved for each connection. If an option is invalid, rowlock.New
-// returns the error.
+// New makes a backend that keeps locks in a ZooKeeper ensemble. Pass one or more of its servers as host:port, or as a
+// host alone for port 2181. New does no I/O. Host names are resolved again for each connection. If an option is
+// invalid, rowlock.New returns the error.
 //
-// It does not accept a connection of the caller, for two reasons. Trust in a lease depends on the session's timeout,
-// which a connection does not reveal. And a client that waits for a hanging server may wait for longer than that.
+// New does not accept a connection of the caller, for two reasons. Trust in a lease depends on the session's timeout,
+// which a *zk.Conn does not reveal. And the caller's connection may wait for a hanging server for longer than that
+// timeout.
 func New(servers []string, opts ...Option) *Backend {
 	s := &store{
 		servers: zk.FormatServers(servers), root: "/rowlock", dial: new(net.Dialer).DialContext,
@@ -134,8 +135,9 @@ func (s *store) check() error {
 	return nil
 }
 
-// wrongWith returns why server is not an address, or an empty text. Other clients of ZooKeeper accept a list of servers
-// and a root in one string. The text does not repeat server, which may be a URL with a password.
+// wrongWith returns an empty text if server is an address, and otherwise says what is wrong. Some mistakes come from
+// other clients of ZooKeeper, which accept a list of servers and a root in one string. The text does not repeat server,
+// which may be a URL with a password.
 func wrongWith(server string) string {
 	host, port, err := net.SplitHostPort(server)
 	number, notNumber := strconv.ParseUint(port, 10, 16)
@@ -150,13 +152,13 @@ func wrongWith(server string) string {
 	return ""
 }
 
-// Shared returns the form of b for shared locks. Its grants of a name may be held together, and exclude the grants of b
-// and of every other exclusive holder. It uses the same connections as b. Closing one form closes both.
+// Shared returns a backend for shared locks that uses the connections of b. Many shared holders can hold a name at the
+// same time. They exclude b's grants and all other exclusive holders. Closing either backend closes both.
 func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
 const backendName = "zklock"
 
-// Capabilities describes what ZooKeeper promises.
+// Capabilities implements [driver.Backend].
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
@@ -168,8 +170,8 @@ func (b *Backend) Capabilities() driver.Capabilities {
 	return c
 }
 
-// Close ends all sessions, and the locks that they still hold. It returns when the connections are closed. That takes
-// about a second if the servers do not answer. Close the lockers first.
+// Close ends all sessions, and the locks that they still hold. It returns when the connections are closed. If the
+// servers do not answer, that takes about a second. Close the lockers before the backend.
 func (b *Backend) Close() {
 	b.mu.Lock()
 	b.closed = true

@@ -15,7 +15,7 @@ import (
 func (s *session) event(e zk.Event) {
 	switch {
 	case e.Type != zk.EventSession:
-		s.tell(e) // any event of a node is a reason to look
+		s.tell(e) // after any event of a node, its waiters read the queue again
 	case e.State == zk.StateHasSession:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -34,7 +34,7 @@ func (s *session) event(e zk.Event) {
 	}
 }
 
-// If the session is ready, rise allows requests. The caller holds mu.
+// rise allows requests if the session is connected and authenticated. The caller holds mu.
 func (s *session) rise() {
 	if s.connected && s.authorized {
 		close(s.up)
@@ -48,7 +48,7 @@ func (s *session) negotiated(timeout time.Duration) {
 	s.timeout = timeout
 }
 
-// await returns when requests can be sent. After an error no request was sent.
+// await waits until requests can be sent. Its errors are marked as not applied.
 func (s *session) await(ctx context.Context) error {
 	if s.ctx.Err() != nil {
 		return s.over()
@@ -72,16 +72,17 @@ func (s *session) unreachable(ctx context.Context) error {
 	return driver.NotApplied(oneline.Join(errUnreachable, s.dialed, ctx.Err()))
 }
 
-// over returns why the session has ended. A request that was not sent on it was not carried out.
+// over returns the reason why the session has ended, marked as not applied. It is for requests that were not sent on
+// the session.
 func (s *session) over() error { return ofRead(context.Cause(s.ctx)) }
 
-// patience is how long a server may take to answer a request.
+// patience returns how long a server may take to answer a request.
 func (s *session) patience() time.Duration {
 	return min(max(s.asked/8, 250*time.Millisecond), 2*time.Second)
 }
 
-// handshakeLimit is how long a server may take to accept a connection and to answer the handshake. It grows after all servers
-// have failed, because they may be slow instead of down.
+// handshakeLimit returns how long a server may take to accept a connection and to answer the handshake. The limit grows
+// after all servers have failed, because they may be slow instead of down.
 func (s *session) handshakeLimit() time.Duration {
 	const most = 5 * time.Second
 	s.mu.Lock()
@@ -89,7 +90,7 @@ func (s *session) handshakeLimit() time.Duration {
 	return min(max(s.patience(), 500*time.Millisecond)<<min(s.failures/len(s.store.servers), 2), most)
 }
 
-// closeWire closes the current connection. The client opens another.
+// closeWire closes the current connection. The client then opens another one.
 func (s *session) closeWire() {
 	s.mu.Lock()
 	w := s.wire
@@ -99,8 +100,8 @@ func (s *session) closeWire() {
 	}
 }
 
-// watchdog closes the connection if the server sends nothing for patience after a request. The client would wait for
-// two thirds of the timeout. Call answered when the reply has come.
+// watchdog closes the connection if the server sends nothing within patience after a request. Without watchdog, the
+// client would wait for two thirds of the session's timeout. Call answered when the reply has arrived.
 func (s *session) watchdog() (answered func()) {
 	asked := time.Now()
 	s.mu.Lock()
@@ -125,7 +126,8 @@ func (s *session) watchdog() (answered func()) {
 	}
 }
 
-// quiet waits until no request is running, but not for longer than limit. It reports whether that is so.
+// quiet waits until no request is running, but not for longer than limit. It returns false if a request is still
+// running.
 func (s *session) quiet(limit time.Duration) bool {
 	s.mu.Lock()
 	if s.asking == 0 {
@@ -147,7 +149,8 @@ func (s *session) quiet(limit time.Duration) bool {
 	}
 }
 
-// noteExpiry ends the session if err says that the servers no longer know it. They may say so without closing the connection.
+// noteExpiry ends the session if err says that the servers no longer know the session. Servers may return this error
+// without closing the connection.
 func (s *session) noteExpiry(err error) {
 	if errors.Is(err, zk.ErrSessionExpired) {
 		s.finish(errExpired)

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// make creates the container node of a lock, which the servers remove when it stays empty, and the nodes above it,
-// which stay.
+// make creates the container node of a lock, and the nodes above it. The servers remove the container node when it
+// stays empty. The nodes above it stay.
 func (s *store) make(ctx context.Context, open *session, key driver.Key) error {
 	err := s.create(ctx, open, s.container(key), true)
 	if !errors.Is(err, zk.ErrNoNode) {
@@ -20,7 +20,8 @@ func (s *store) make(ctx context.Context, open *session, key driver.Key) error {
 	path := ""
 	for part := range strings.SplitSeq(strings.TrimPrefix(s.under(key.Namespace), "/"), "/") {
 		path += "/" + part
-		// We may lack the right to create a node that exists. Creating the next one shows it.
+		// ErrNoAuth is no failure here: the user may have no right to create a node that already exists. If the node is
+		// missing, creating the next node fails.
 		if err = s.create(ctx, open, path, false); err != nil && !errors.Is(err, zk.ErrNoAuth) {
 			return err
 		}

@@ -7,81 +7,87 @@
 // # How it works
 //
 // A lock is a container node. Its children are the queue: ephemeral sequential nodes, one for each acquisition. The
-// oldest child is the holder's. Their names follow ZooKeeper's own recipes, so the nodes of other programs are in the
-// same queue. Characters that a path may not contain are escaped, and no name is a prefix of another. [Backend.Shared]
-// is the form for readers, which wait only for writers.
+// oldest child is the holder's. The names of the children follow ZooKeeper's own recipes, so programs that use those
+// recipes wait in the same queue. Characters that a path may not contain are escaped, and no name is a prefix of
+// another. [Backend.Shared] returns a backend for readers, which wait only for writers.
 //
 // An acquisition is one transaction that creates its node and writes the lock's node. The reply contains the
-// transaction's id, which is the token, and the number of children, which shows whether the new node is the first.
+// transaction's id, which is the token. It also contains the number of children, which shows whether the new node is
+// the first in the queue.
 //
-// TryAcquire adds the condition that no node was created since the queue was seen empty. So it never overtakes waiters,
-// and a refusal writes nothing. Acquire has no such condition: its node is either a grant or an entry in the queue.
-// Locks are granted in the order of the requests, across processes.
+// TryAcquire adds the condition that no node was created since the queue was seen empty. So TryAcquire never overtakes
+// waiters, and a refused TryAcquire writes nothing. Acquire has no such condition: its node is either a grant or an
+// entry in the queue. Locks are granted in the order of the requests, across processes.
 //
-// Acquire and release are one commit each, contended or not. They take one round trip each for a name that this process
-// has held before.
+// Acquire and release are one commit each, contended or not. For a name that this process has held before, each takes
+// one round trip.
 //
-// The next waiter watches the holder's node and its own. On one connection, the servers send events in the order in
-// which they happened. So if the holder's node is deleted while the waiter's own exists, the waiter is granted the lock
-// without another request.
+// The first waiter in the queue watches the holder's node and its own node. On one connection, the servers send events
+// in the order in which they happened. So if the holder's node is deleted while the waiter's own node exists, the
+// waiter is granted the lock without another request.
 //
-// All other waiters watch the two nodes before theirs. When the farther one is deleted, they read the queue while the
-// nearer one holds the lock, and are then next. So a release wakes two waiters, however many there are. A waiter that
-// is not next asks who holds the lock only after a tenth of a second, or when its wait fails.
+// Every other waiter watches the two nodes before its own. When the farther of these nodes is deleted, the nearer one
+// holds the lock. The waiter then reads the queue, and has become the first waiter. So a release wakes two waiters,
+// however many there are. A waiter that is not the first reads who holds the lock only after a tenth of a second, or
+// when its wait fails.
 //
-// All locks of one Backend with the same TTL use one session, which has its own connection. For this, TTLs are rounded
-// up to one of twenty lengths. A session ends when it was unused for a minute, or when a locker is closed.
+// All locks of one Backend with the same TTL use one session, which has its own connection. To choose a session, TTLs
+// are rounded up to one of twenty lengths. An unused session ends after a minute, or when a locker is closed.
 //
-// A renewal is one transaction for any number of locks, with operations that change nothing. It proves that a majority
-// knows the session, and that each node exists. If a session ends, all its locks are lost at once, and the next lock
-// gets a new session.
+// A renewal is one transaction for any number of locks, with operations that change nothing. The transaction proves
+// that a majority of the servers knows the session, and that each lock's node exists. If a session ends, all its locks
+// are lost at once, and the next lock gets a new session.
 //
 // # Guarantees
 //
 // Exclusion and tokens are linearizable. They survive the loss of a minority of servers, the loss of the leader, and
-// restarts. Sessions may end late but never early, because a new leader restarts the full timeout of each.
+// restarts. Sessions may end late but never early, because a new leader restarts the full timeout of each session.
 //
 // The requested session timeout is twice the TTL (rounded up). The servers limit it, by default to between two and
 // twenty ticks, which is 4 s and 40 s.
 //
 // After a crash, the lock becomes free within the timeout and one tick. Each change of leader adds the same time again.
-// A waiter that crashes keeps its node in the queue for as long. A lock that is released meanwhile stays blocked for
-// the waiters behind it.
+// The node of a crashed waiter stays in the queue equally long. During that time, a lock that is released is not
+// granted to the waiters behind the crashed waiter.
 //
-// A lease is trusted for four tenths of the timeout, which is eight tenths of the TTL. That is counted from before the
-// sending of the last request that a majority answered.
+// A lease is trusted for four tenths of the timeout, which is eight tenths of the TTL. Trust is counted from before the
+// last request was sent that a majority of the servers answered.
 //
-// A client's ping proves nothing, because its server answers it even if the other servers no longer follow that server.
-// The rest of the timeout covers the leader's delay: a server forwards pings with the leader's next ping.
+// A client's ping proves nothing, because a server answers pings even if it is cut off from the other servers. The
+// remaining part of the timeout covers a delay: a server reports its clients' pings to the leader only when the leader
+// pings that server.
 //
-// A holder that is cut off, alone or with its server, stops in time. Its session is then ended and never resumed.
+// A holder that is cut off, alone or with its server, stops in time. The backend then ends its session, and never
+// resumes it.
 //
 // The token is the transaction id that created the node (its czxid). It is never the sequence number, which may
-// restart. A new ensemble, and one restored from a snapshot, counts from an earlier id. Reset the fences of resources
-// outside ZooKeeper then.
+// restart. A new ensemble, and an ensemble that was restored from a snapshot, counts from an earlier id. In both cases,
+// reset the fences of resources outside ZooKeeper.
 //
 // # Limits
 //
 // MinHold and HandoverDelay are refused, because ZooKeeper cannot block a lock after its node is deleted. The servers
-// remove the node of a free lock, so an inspector shows it as never granted.
+// remove the node of a free lock, so an inspection reports a free lock as never granted.
 //
 // # Lost replies
 //
-// ZooKeeper's client does not support contexts, so a request continues after its caller has returned. The node that it
-// leaves is either found by its nonce or deleted in the background, and this is retried until it succeeds. The search
-// uses the next connection of the same session, after a commit. If a server does not answer a request, the client moves
-// to another server after two seconds at most, or sooner for short TTLs.
+// ZooKeeper's client does not support contexts, so a request continues after its caller has returned. Such a request
+// may leave a node in the queue. A retry finds the node by its nonce. Otherwise the backend deletes the node in the
+// background, and repeats that until it succeeds. The search for the node uses the next connection of the same session,
+// after a commit. If a server does not answer a request, the client moves to another server after two seconds at most,
+// or sooner for short TTLs.
 //
 // # Data in ZooKeeper
 //
-// [Backend.Guard] returns an operation for your own multi. It is exact, and data in ZooKeeper need no other fence.
+// [Backend.Guard] returns an operation for your own multi. The operation is exact, so data in ZooKeeper need no other
+// fence.
 //
 // # Permissions and TLS
 //
-// With [Digest] or [Auth], only clients with the same credentials can use the nodes or see who holds a lock. [ACL]
-// overrides this. Without any of these options, every client of the servers can end every lock. A user needs to read,
-// write, create and delete below the root. An administrator can create the root's parent for this. For TLS give a
-// [Dialer]:
+// With [Digest] or [Auth], only clients with the same credentials can use the nodes or see who holds a lock. The option
+// [ACL] overrides this. Without any of these options, every client of the servers can end every lock. A user needs to
+// read, write, create and delete below the root. For this, an administrator can create the root's parent with these
+// rights. For TLS pass a [Dialer]:
 //
 //	d := &tls.Dialer{Config: config}
 //	locks := zklock.New(servers, zklock.Dialer(d.DialContext))

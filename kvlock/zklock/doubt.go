@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// find looks for the node of a request whose reply was lost. On a new connection of the same session, no earlier
-// request can arrive later. After a commit, the result of every earlier request is visible.
+// find looks for the node of a request whose reply was lost. It uses a new connection of the same session, so the lost
+// request cannot arrive later. It makes a commit first, so that the result of every earlier request is visible.
 func (e *entry) find(container string) error {
 	s := e.session
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -34,10 +34,10 @@ func (e *entry) find(container string) error {
 	}
 }
 
-// search finds e's node by its nonce and its session. It returns zk.ErrNoNode if there is none. An earlier session of
-// this process may have left another node with the same nonce.
+// search finds the node of e by its nonce and its session. It returns zk.ErrNoNode if there is no such node. It
+// compares the session, because an earlier session of this process may have left another node with the same nonce.
 func (e *entry) search(container string) (string, *zk.Stat, error) {
-	// A sync is not enough: a deposed leader that has not noticed answers it alone.
+	// A sync is not enough: a deposed leader that does not know of its deposition answers a sync alone.
 	if _, err := e.session.conn.Multi(existence(container)); err != nil {
 		return "", nil, err
 	}
@@ -60,7 +60,8 @@ func (e *entry) search(container string) (string, *zk.Stat, error) {
 	return "", nil, zk.ErrNoNode
 }
 
-// synced lists the children of a node as the leader, or a deposed leader, knows them.
+// synced lists the children of a node as the leader knows them. It may be a deposed leader that does not know of its
+// deposition.
 func synced(c *zk.Conn, path string) ([]string, error) {
 	if _, err := c.Sync(path); err != nil {
 		return nil, err

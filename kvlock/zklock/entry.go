@@ -9,9 +9,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// entry is one acquisition on one session: its node, requested, in the queue, held, or being deleted. Goroutines of the
-// entry send its requests. They end when the outcome is known, or with the session. So a caller may return at any time,
-// and a repeated acquisition waits for the same request.
+// entry is one acquisition on one session. It stands for one node, from the request to create the node to its deletion.
+// Goroutines of the entry send its requests. A goroutine ends when the outcome is known, or when the session ends. So a
+// caller may return at any time, and a repeated acquisition waits for the same request.
 type entry struct {
 	store   *store
 	session *session
@@ -22,7 +22,7 @@ type entry struct {
 	created chan struct{} // closed when the outcome of the create request is known
 
 	// Valid once created is closed.
-	err     error        // why there is no node
+	err     error        // the reason why there is no node
 	path    string       // path of the node; empty if there is none
 	token   driver.Token // id of the transaction that created the node
 	version int32        // version of the lock's node after that transaction
@@ -34,8 +34,8 @@ type entry struct {
 	removal *removal // nil unless the entry is being deleted
 }
 
-// enter requests a node at the end of the queue, on the condition that the lock's node has this version. Every
-// acquisition writes the lock's node, to learn its token. Version -1 matches any.
+// enter requests a node at the end of the queue, on the condition that the lock's node has the given version. Version
+// -1 matches any version. Every acquisition writes the lock's node, because the reply to that write contains the token.
 func (s *store) enter(open *session, r driver.Request, shared bool, version int32) *entry {
 	e := &entry{store: s, session: open, key: r.Key, nonce: r.Nonce, shared: shared, created: make(chan struct{})}
 	s.mu.Lock()
@@ -61,7 +61,8 @@ func (e *entry) create(data string, version int32) {
 	e.session.noteExpiry(err)
 	switch {
 	case err == nil:
-		// One transaction did both, so the number of children and the transaction id include the new node.
+		// One transaction created the new node and wrote its parent. So the parent's number of children and transaction
+		// id include the new node.
 		parent := results[1].Stat
 		e.path, e.token, e.sent, e.first = results[0].String, driver.Token(parent.Mzxid), sent, parent.NumChildren == 1
 		e.version = parent.Version
@@ -76,7 +77,7 @@ func (e *entry) create(data string, version int32) {
 	}
 }
 
-// forget drops what is known about e.
+// forget removes e from the store's entries. If e was granted, it no longer counts as held.
 func (e *entry) forget() {
 	e.store.mu.Lock()
 	known := e.store.entries[e.nonce] == e
@@ -92,7 +93,7 @@ func (e *entry) forget() {
 	}
 }
 
-// grant makes a grant of e, which is the first in the queue.
+// grant makes a grant of e. The caller has proven that no other entry blocks e.
 func (e *entry) grant(ttl time.Duration) driver.Grant {
 	e.store.mu.Lock()
 	before := e.granted
@@ -111,7 +112,8 @@ func (e *entry) leaving() *removal {
 	return e.removal
 }
 
-// wait returns when the outcome of the request for e is known, or when ctx ends.
+// wait waits until the outcome of the request to create e's node is known. It also returns when the session or ctx
+// ends.
 func (e *entry) wait(ctx context.Context) error {
 	select {
 	case <-e.created:

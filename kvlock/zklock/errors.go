@@ -21,10 +21,10 @@ var (
 	errNotMine     = errors.New("zklock: the grant is on no session of this backend")
 )
 
-// refusedFor are the errors of a request that had no effect and that a retry cannot fix.
+// refusedFor lists the errors of a request that had no effect and that a retry cannot fix.
 var refusedFor = []error{zk.ErrNoAuth, zk.ErrAuthFailed, zk.ErrInvalidACL}
 
-// withoutEffect are the errors of a request that had no effect: it was refused, or never sent.
+// withoutEffect lists the errors of a request that had no effect, because it was refused or never sent.
 var withoutEffect = []error{
 	zk.ErrNoNode, zk.ErrBadVersion, zk.ErrNodeExists, zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrNoServer,
 }
@@ -38,12 +38,12 @@ func isAny(err error, list []error) bool {
 	return false
 }
 
-// ambiguous reports whether a request that failed may have been carried out.
+// ambiguous reports whether the servers may have executed a request that failed with err.
 func ambiguous(err error) bool {
 	return err != nil && !isAny(err, refusedFor) && !isAny(err, withoutEffect)
 }
 
-// classify marks the errors of a request that certainly had no effect.
+// classify marks err as permanent if a retry cannot fix it, and as not applied if the request certainly had no effect.
 func classify(err error) error {
 	switch {
 	case err == nil || driver.IsNotApplied(err):
@@ -58,7 +58,7 @@ func classify(err error) error {
 	return err
 }
 
-// ofRead marks the error of a call that changes nothing.
+// ofRead marks the error of a read as not applied, because a read changes nothing.
 func ofRead(err error) error {
 	if err = classify(err); err == nil || driver.IsNotApplied(err) {
 		return err
@@ -66,7 +66,7 @@ func ofRead(err error) error {
 	return driver.NotApplied(err)
 }
 
-// overBefore reports whether a call failed because its session had ended before.
+// overBefore reports whether a call failed because its session had ended before the call.
 func overBefore(err error) bool {
 	over := errors.Is(err, errExpired) || errors.Is(err, errUnproven) || errors.Is(err, errIdle)
 	return over && driver.IsNotApplied(err) && !errors.Is(err, errPlaceLost)

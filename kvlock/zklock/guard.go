@@ -9,10 +9,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Guard returns an operation that succeeds while ZooKeeper holds the lock of lease. In a multi, it makes the servers
-// reject a write that comes too late, even if the holder does not know yet that it has lost the lock. Guard does no
-// I/O. It fails if the lease has ended, or if b did not grant it in the same form (shared or exclusive). Any client of
-// the same ensemble may send the operation.
+// Guard returns an operation that succeeds while lease holds its lock in ZooKeeper. Put the operation into a multi. The
+// servers then reject a write of a holder that has lost the lock, even if the holder does not know of the loss yet.
+// Guard does no I/O. It fails if the lease has ended, or if b did not grant it (b and b.Shared() are different backends
+// here). Any client of the same ensemble may send the operation.
 //
 //	_, err := conn.Multi(guard, &zk.SetDataRequest{Path: path, Data: data, Version: -1})
 //

@@ -10,7 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// check checks that the entry's node exists, and finds the holder of the lock unless the caller knows it.
+// check checks that the entry's node exists. If the caller of Await has not been told the holder yet, check also reads
+// the holder and reports it.
 func (w *waiter) check(ctx context.Context) error {
 	e := w.entry
 	var held *driver.Held
@@ -38,7 +39,8 @@ func (w *waiter) check(ctx context.Context) error {
 	return err
 }
 
-// holder describes the holder. It is nil if the holder's node was just deleted, or is e's.
+// holder describes the holder of the lock. It returns nil if the holder's node was just deleted, or if no entry blocks
+// e.
 func (e *entry) holder(ctx context.Context) (*driver.Held, error) {
 	q, err := e.queue(ctx)
 	if err != nil {
@@ -50,8 +52,8 @@ func (e *entry) holder(ctx context.Context) (*driver.Held, error) {
 	return e.store.refusal(ctx, e.session, e.key, q[0])
 }
 
-// reportHolder reports the holder to a caller whose wait failed before the holder was known. It first deletes the
-// entry, so that the entry blocks no other waiter meanwhile.
+// reportHolder reports the holder to a caller whose wait failed before the holder was known. It first starts to delete
+// the entry, so that the entry does not block other waiters during the read.
 func (w *waiter) reportHolder(ctx context.Context) {
 	e := w.entry
 	if ctx.Err() == nil || !w.begun || w.told || e.session.ctx.Err() != nil {

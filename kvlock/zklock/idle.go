@@ -21,8 +21,8 @@ func (s *session) isIdle() bool {
 	return s.asking == 0
 }
 
-// endIdle ends s if it was unused for linger, and else checks again later. It ends s while it holds store.mu, so that
-// no lock is granted on an ending session. An acquisition that has already chosen s is retried on another session.
+// endIdle ends s if s was unused for linger. Otherwise it checks again later. It holds store.mu while it ends s, so
+// that no lock is granted on an ending session. An acquisition that has already chosen s is retried on another session.
 func (s *session) endIdle() {
 	s.store.mu.Lock()
 	left := s.store.linger - time.Since(s.used)

@@ -56,7 +56,7 @@ func (s *store) namespaces(ctx context.Context, open *session) (all []string, er
 	return all, err
 }
 
-// children lists what is below a node as the leader knows it. The list is empty if the node does not exist.
+// children lists the children of a node as the leader knows them. The list is empty if the node does not exist.
 func children(ctx context.Context, s *session, path string) ([]string, error) {
 	found, err := ask(ctx, s, func(c *zk.Conn) ([]string, error) { return synced(c, path) })
 	if errors.Is(err, zk.ErrNoNode) {
@@ -72,7 +72,7 @@ type first struct {
 	path string
 }
 
-// head finds the holder of a lock. For a shared lock it is the oldest grant.
+// head reads the state of a lock and its holder. For a shared lock it returns the oldest grant.
 func (s *store) head(ctx context.Context, open *session, key driver.Key) (first, error) {
 	for {
 		nodes, err := children(ctx, open, s.container(key))
@@ -99,8 +99,8 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return f.Status, err
 }
 
-// ForceRelease implements [driver.Operator]. It deletes the node of the holder with that token. It needs live, because
-// every node in a queue belongs to a living session.
+// ForceRelease implements [driver.Operator]. It deletes the holder's node if the node has that token. It refuses unless
+// live is set, because every node in a queue belongs to a living session or to a paused lock.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	f, err := onAny(b.store, func(s *session) (first, error) { return b.head(ctx, s, key) })
 	switch {
@@ -124,12 +124,13 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	case errors.Is(err, zk.ErrNoNode):
 		return driver.ErrNotHeld
 	case ambiguous(err):
-		return fmt.Errorf("zklock: the servers did not answer: %v", err) //nolint:errorlint // the error says nothing about the effect
+		return fmt.Errorf("zklock: the servers did not answer: %v", err) //nolint:errorlint // the error does not say whether the node was deleted
 	}
 	return classify(err)
 }
 
-// onAny calls do, on which no lock depends, with any session. If the session had ended, it retries once.
+// onAny calls do with any session. It is for requests on which no lock depends. If the session had already ended, onAny
+// retries once.
 func onAny[T any](s *store, do func(*session) (T, error)) (T, error) {
 	for again := true; ; again = false {
 		open, err := s.any()

@@ -9,12 +9,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// free returns the version of the lock's node at which no entry blocked the request, or a refusal.
+// free returns a version of the lock's node at which no entry blocked the request. If an entry blocks the request, free
+// returns a refusal.
 func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32, error) {
 	b.mu.Lock()
 	version, known := b.versions.get(r.Key)
 	b.mu.Unlock()
-	if known && !b.shared && !r.Waiting { // if no request came since our last grant, which we released, the queue is empty
+	if known && !b.shared && !r.Waiting { // this process has released its last grant at this version; if the version is still current, the queue is empty
 		return version, nil
 	}
 	for synced := false; ; {
@@ -37,8 +38,8 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 				return 0, held
 			}
 		}
-		// Our server may be behind the others. The leader checks again that the lock is free when the node is created.
-		// Only this sync confirms that it is held.
+		// The session's server may be behind the other servers. If it reports a free lock, that does no harm: the leader
+		// checks the version when the node is created. If it reports a held lock, only a sync can confirm that.
 		if _, err := ask(ctx, s, func(c *zk.Conn) (string, error) { return c.Sync(b.container(r.Key)) }); err != nil {
 			return 0, err
 		}
@@ -46,7 +47,7 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 	}
 }
 
-// look lists the queue, and the version of the lock's node, as our server knows them.
+// look returns the queue and the version of the lock's node, as the session's server knows them.
 func (s *store) look(ctx context.Context, open *session, key driver.Key) ([]place, int32, error) {
 	type answer struct {
 		children []string
@@ -62,8 +63,8 @@ func (s *store) look(ctx context.Context, open *session, key driver.Key) ([]plac
 	return queue(a.children), a.version, err
 }
 
-// refusal describes the holder. It is nil if the holder's node was just deleted. Only the leader knows since when and
-// until when it holds the lock.
+// refusal describes the holder. It returns nil if the holder's node was just deleted. It sets no times, because only
+// the leader knows when the holder's session ends.
 func (s *store) refusal(ctx context.Context, open *session, key driver.Key, first place) (*driver.Held, error) {
 	n, err := s.read(ctx, open, s.container(key)+"/"+first.node)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -91,7 +92,7 @@ func parseNode(data []byte, stat *zk.Stat) node {
 	return n
 }
 
-// holds returns the refusal for others while n is the holder's node.
+// holds returns the refusal that other requests get while n is the holder's node.
 func (n node) holds() *driver.Held {
 	reason := driver.Leased
 	if n.paused {

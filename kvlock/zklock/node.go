@@ -11,8 +11,8 @@ import (
 )
 
 // A lock is the node ROOT/locks/NAME, or ROOT/locks-NAMESPACE/NAME. Its children are named _c_NONCE-lock-SEQUENCE, or
-// with -read- for shared locks, like those of ZooKeeper's own recipes. The nonce identifies the acquisition, so that a
-// request with a lost reply can be found.
+// with -read- for shared locks, like those of ZooKeeper's own recipes. The nonce identifies the acquisition, so that
+// the node can be found if the reply to its request was lost.
 
 const (
 	locks     = "locks"
@@ -29,7 +29,7 @@ func (s *store) under(namespace string) string {
 	return s.root + "/" + locks + "-" + escape(namespace)
 }
 
-// namespaceOf parses the last part of a result of under.
+// namespaceOf reverses under: it returns the namespace whose node has this name.
 func namespaceOf(node string) (namespace string, ok bool) {
 	if node == locks {
 		return "", true
@@ -43,9 +43,9 @@ func (s *store) container(key driver.Key) string {
 	return s.under(key.Namespace) + "/" + escape(key.Name)
 }
 
-// escape replaces what may not be in a path by the hexadecimal bytes of its UTF-8. That is what ZooKeeper refuses, a
-// slash, the percent sign, and the names "." and "..". Java represents characters beyond 16 bits as two surrogates,
-// which ZooKeeper refuses.
+// escape replaces characters that may not be in a part of a path by %XX for each byte of their UTF-8. It replaces the
+// characters that ZooKeeper refuses, the slash, the percent sign, and the dots of the names "." and "..". ZooKeeper
+// also refuses characters beyond 16 bits, because Java represents them as two surrogates.
 func escape(part string) string {
 	if part == "." || part == ".." {
 		return strings.ReplaceAll(part, ".", "%2E")
@@ -92,8 +92,8 @@ type place struct {
 	sequence int32
 }
 
-// parse reads the name of a child. Every name with a sequence number is in the queue. The node of another program
-// counts as exclusive.
+// parse parses the name of a child. It returns false if the name has no sequence number, because such a child is not in
+// the queue. The node of another program counts as exclusive.
 func parse(node string) (p place, ok bool) {
 	p.node = node
 	digits := len(node) - 10
@@ -127,13 +127,13 @@ func queue(children []string) []place {
 			all = append(all, p)
 		}
 	}
-	// Compared by their distance, so that the order is right when the sequence overflows.
+	// The comparison uses the difference of the numbers, so that the order is right when the sequence overflows.
 	slices.SortFunc(all, func(x, y place) int { return int(x.sequence - y.sequence) })
 	return all
 }
 
-// before returns the part of q that ends with the last place that a later request, exclusive or shared, must wait for.
-// It is empty if there is none.
+// before returns the part of q that ends with the last place for which a later exclusive or shared request must wait.
+// The part is empty if the request need not wait.
 func before(q []place, shared bool) []place {
 	for shared && len(q) > 0 && q[len(q)-1].shared {
 		q = q[:len(q)-1]

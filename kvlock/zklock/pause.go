@@ -12,7 +12,8 @@ import (
 )
 
 // Pause replaces the node of g by one that belongs to no session. The new node has the same sequence number, so it
-// stays at the head of the queue. Another transaction creates it, so its content contains the token.
+// stays at the head of the queue. A later transaction creates the new node, so its czxid is not the token. The token is
+// therefore in the node's content.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
@@ -24,7 +25,7 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	switch {
 	case before:
 		return nil
-	case e == nil || b.shared: // other holders of a shared lock would keep it
+	case e == nil || b.shared: // a shared lock cannot be paused, because its other holders would keep it
 		return driver.ErrNotHeld
 	}
 	n, err := b.read(ctx, e.session, e.path)
@@ -34,15 +35,15 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 		n.Token = e.token
 		_, err = askOnce(ctx, e.session, func(c *zk.Conn) ([]zk.MultiResponse, error) {
 			return c.Multi(
-				// The next waiter treats a deleted node as a free lock. A watch fires once, so here it fires for this
-				// write.
+				// The next waiter would treat the deletion of the node as a release. Because of this write, its watch
+				// reports a change instead: a watch fires only once.
 				&zk.SetDataRequest{Path: e.path, Version: -1},
 				&zk.DeleteRequest{Path: e.path, Version: -1},
 				&zk.CreateRequest{Path: path, Data: []byte(n.value.String()), Acl: b.acl, Flags: zk.FlagPersistent},
 			)
 		})
 	}
-	if errors.Is(err, zk.ErrNoNode) { // an earlier request may have lost its reply and been carried out since
+	if errors.Is(err, zk.ErrNoNode) { // the servers may have executed an earlier request whose reply was lost
 		_, err = b.read(ctx, e.session, path)
 	}
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// prove records that a majority of the servers answered a request that was sent at that time, so the session lived
-// then.
+// prove records that a majority of the servers answered a request that was sent at the given time. This proves that the
+// session existed then.
 func (s *session) prove(sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,8 +21,8 @@ func (s *session) prove(sent time.Time) {
 	}
 }
 
-// keep changes the number of held entries. After a long wait without a proof, the timer starts at the grant, and the
-// session is proven next.
+// keep adds more to the number of held entries. After a new grant, the expiry timer starts again: a long wait may have
+// had no proof, and the session is proven next.
 func (s *session) keep(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *session) plan() {
 	s.expiry.Reset(left)
 }
 
-// left is how long the session is kept without another proof. The caller holds mu.
+// left returns for how long the session is kept without another proof. The caller holds mu.
 func (s *session) left() time.Duration {
 	last := s.proven
 	if s.kept.After(last) {
@@ -65,7 +65,7 @@ func (s *session) expire() {
 	}
 }
 
-// provenSince reports whether a request that was sent since then was answered.
+// provenSince reports whether a majority of the servers has answered a request that was sent at then or later.
 func (s *session) provenSince(then time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *session) check(ctx context.Context, path string) error {
 	return err
 }
 
-// existence is an operation that fails if a node does not exist.
+// existence returns an operation that fails if a node does not exist.
 func existence(path string) *zk.CheckVersionRequest {
 	return &zk.CheckVersionRequest{Path: path, Version: -1}
 }

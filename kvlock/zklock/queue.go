@@ -12,10 +12,10 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Await implements [driver.Awaiter]. It puts a node at the end of the queue, which may grant the lock at once. If not,
-// it calls wait, and waits until the node before its own is deleted. It also watches the node before that, so a release
-// wakes two waiters. It waits until the context of the wait ends, or until the servers have not answered for r.TTL. If
-// it gives up, it deletes its node.
+// Await implements [driver.Awaiter]. It puts a node at the end of the queue. If the queue was empty, the lock is
+// granted. Otherwise Await calls wait, and waits until the node before its own is deleted. It also watches the second
+// node before its own, so a release wakes two waiters. Await gives up when the context that wait returned ends, or when
+// the servers have not answered for r.TTL. It then deletes its node.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return onSession(ctx, r, func(ctx context.Context, r driver.Request) (driver.Grant, error) {
 		return b.enterQueue(ctx, r, wait)
@@ -55,8 +55,9 @@ func (b *Backend) enterQueue(ctx context.Context, r driver.Request, wait func(*d
 	return e.grant(r.TTL), nil
 }
 
-// stand puts an entry into the queue. The lock's node may have to be created first. An attempt that fails for lack of
-// it is a commit too, so a node that this process does not know is looked up before.
+// stand puts an entry into the queue, and creates the lock's node first if it is missing. If this process does not know
+// that the lock's node exists, stand looks it up first, because an attempt that fails without the node costs a commit
+// too.
 func (b *Backend) stand(ctx context.Context, s *session, r driver.Request) (*entry, error) {
 	b.mu.Lock()
 	_, known := b.versions.get(r.Key)
@@ -84,7 +85,8 @@ func (b *Backend) stand(ctx context.Context, s *session, r driver.Request) (*ent
 	}
 }
 
-// leave deletes the entry even if ctx has ended. The returned error says whether the entry is certainly deleted.
+// leave deletes the entry, even if ctx has ended. It returns err, marked as not applied if the entry is certainly
+// deleted.
 func (e *entry) leave(ctx context.Context, err error) error {
 	const limit = time.Second
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -106,7 +108,7 @@ func (e *entry) leave(ctx context.Context, err error) error {
 			return err
 		}
 		return ofRead(err)
-	case <-inner.Done(): // whatever err says, the node may exist
+	case <-inner.Done(): // the node may exist, even if err is marked as not applied
 		return oneline.Join(ctx.Err(), fmt.Errorf("zklock: the node in the queue was not deleted: %v", err)) //nolint:errorlint // see above
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Release deletes the node of g, if this backend was granted it: it was created for g's nonce, by the transaction that
-// is g's token. If the servers do not answer, the deletion continues in the background.
+// Release deletes the node of g. It returns ErrNotHeld unless this backend created the node for g's nonce, in the
+// transaction whose id is g's token. If the servers do not answer, the deletion continues in the background.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
@@ -37,7 +37,7 @@ func (e *entry) is(g driver.Grant) bool {
 	return e.stands() && e.key == g.Key && e.nonce == g.Nonce && e.token == g.Token
 }
 
-// stands reports whether e is known to have a node.
+// stands reports whether the node of e is known to have been created.
 func (e *entry) stands() bool {
 	select {
 	case <-e.created:
@@ -58,15 +58,15 @@ func (b *Backend) held(g driver.Grant) *entry {
 	return e
 }
 
-// over is the context of a grant that is not held.
+// over is an ended context. Session returns it for grants that are not held.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errNotMine)
 	return ctx
 }()
 
-// Session returns a context that ends when g's session has ended, or was not proven in time to be trusted. If an
-// operator's forced release ends only g, the next renewal notices.
+// Session returns a context that ends when the session of g has ended, or has not been proven in time. If an operator
+// forces the release of g alone, the context does not end, but the next renewal notices.
 func (b *Backend) Session(g driver.Grant) context.Context {
 	if e := b.held(g); e != nil {
 		return e.session.ctx

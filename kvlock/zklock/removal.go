@@ -39,11 +39,11 @@ func (e *entry) delete(r *removal) {
 	e.store.mu.Lock()
 	if r.err == nil {
 		e.store.released.put(ended{e.nonce, e.token}, struct{}{})
-		if e.granted && !e.shared { // the queue is now empty, unless a later request came
+		if e.granted && !e.shared { // the queue is now empty, unless there was a later request
 			e.store.versions.put(e.key, e.version)
 		}
 	}
-	if driver.IsPermanent(r.err) { // the node still exists, so the deletion may be requested again
+	if driver.IsPermanent(r.err) { // the node still exists, so a later call may start the deletion again
 		e.removal = nil
 	}
 	e.store.mu.Unlock()
@@ -65,7 +65,7 @@ func (e *entry) deleteNode() error {
 		err := s.conn.Delete(e.path, -1)
 		answered()
 		switch {
-		case err == nil, errors.Is(err, zk.ErrNoNode) && lost: // our lost request deleted it
+		case err == nil, errors.Is(err, zk.ErrNoNode) && lost: // an earlier attempt, whose reply was lost, deleted the node
 			return nil
 		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrSessionExpired), s.ctx.Err() != nil:
 			return driver.ErrNotHeld

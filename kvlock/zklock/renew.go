@@ -12,10 +12,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Renew proves that the sessions of the grants live, and that each of their nodes exists. It sends one transaction for
-// each session, with operations that change nothing, for any number of grants. A majority of the servers commits it, so
-// a server that is cut off from the others cannot answer it, as it would answer a ping. (Some thousand grants take
-// several transactions.)
+// Renew proves that the sessions of the grants live, and that each of their nodes exists. For each session it sends one
+// transaction with operations that change nothing. Thousands of grants take several transactions. A majority of the
+// servers must commit a transaction. So a server that is cut off from the other servers cannot answer it, although it
+// would answer a ping.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ type renewing struct {
 	at int // index in the outcomes
 }
 
-// parts splits the list into parts that fit into one request each.
+// parts splits all into parts that each fit into one request.
 func parts(all []renewing) (parts [][]renewing) {
 	const most = sendBuffer / 2
 	size, from := 0, 0
@@ -110,8 +110,9 @@ func (s *session) checkAll(ctx context.Context, some []renewing) error {
 	return err
 }
 
-// sort finds which nodes were deleted. Our server has seen the failed transaction and everything before it, so reading
-// from it is enough.
+// sort finds out which nodes were deleted. It sets the outcomes of their grants to Lost, and returns the other grants.
+// The session's server has seen the failed transaction and everything before it, so it is enough to read from this
+// server.
 func (s *session) sort(ctx context.Context, some []renewing, outcomes []driver.Outcome) (left []renewing, err error) {
 	found := make([]bool, len(some))
 	errs := make([]error, len(some))

@@ -1,6 +1,6 @@
 package zklock
 
-// ring remembers the most recent keys that were put into it.
+// ring is a map that keeps only the keys that were put into it most recently.
 type ring[K comparable, V any] struct {
 	values map[K]V
 	order  []K
@@ -28,5 +28,5 @@ func (r *ring[K, V]) get(key K) (V, bool) {
 	return v, ok
 }
 
-// remove forgets key. Its slot stays taken until put reuses it.
+// remove deletes key. The position of key in order stays taken until put reuses it.
 func (r *ring[K, V]) remove(key K) { delete(r.values, key) }

@@ -14,33 +14,33 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// session is one ZooKeeper session, which any number of locks use. Its client reconnects by itself, and sends the pings
-// that keep the session. When the session is over, the client is closed.
+// session is one ZooKeeper session, which any number of locks use. The session's client reconnects by itself, and sends
+// the pings that keep the session alive. When the session ends, run closes the client.
 type session struct {
 	store *store
 	asked time.Duration // the requested timeout
 	conn  *zk.Conn
 	loop  <-chan zk.Event // closed when the client has no goroutine left
-	ended chan struct{}   // closed when the connection is closed too
+	ended chan struct{}   // closed when the client's goroutines and connection have ended
 	ctx   context.Context // ends when the session is over, or no longer trusted
 	end   context.CancelCauseFunc
 
 	// Guarded by store.mu.
-	used time.Time   // when the session was last requested, or dropped an entry
-	idle *time.Timer // checks whether the session is used
+	used time.Time   // when the session was last requested, or an entry on it ended
+	idle *time.Timer // ends the session if it is unused
 
 	mu          sync.Mutex
 	wire        *wire         // the current connection, or the last one
-	timeout     time.Duration // as granted; zero before the first connection
+	timeout     time.Duration // the timeout that the servers granted; zero before the first connection
 	failures    int           // failed connection attempts in a row
-	dialed      error         // the error of the last of them
+	dialed      error         // the error of the last failed attempt
 	connected   bool
 	connections int // number of connections made so far
 	authorized  bool
 	up          chan struct{} // closed while requests can be sent
-	proven      time.Time     // time just before sending the last request that a majority of the servers answered
+	proven      time.Time     // just before the last request was sent that a majority of the servers answered
 	kept        time.Time     // when the last entry was granted
-	expiry      *time.Timer   // ends the session when proven is too long ago
+	expiry      *time.Timer   // ends the session when it has not been proven for too long
 	granted     int           // number of held entries
 	watches     map[string]*watch
 	asking      int           // number of running requests
@@ -48,14 +48,14 @@ type session struct {
 }
 
 // trusted is the part of a session's timeout, in tenths, for which a grant is trusted after a proof. The leader ends
-// sessions. A client's server forwards the client's pings to the leader with the leader's next ping, half a tick later.
-// So when a majority answers a request, the leader's last information about the session may be older than the request.
-// It may be older by a third of the timeout, which is the client's ping interval, plus half a tick, which is at most a
-// quarter of the timeout.
+// sessions. The client's server reports the client's pings to the leader only when the leader pings it, every half
+// tick. So when a majority answers a request, the leader's last information about the session may be older than the
+// request. It may be older by the client's ping interval, a third of the timeout, plus half a tick, at most a quarter
+// of the timeout.
 const trusted = 4
 
-// lengths are the values to which TTLs are rounded up. Each needs a connection, and servers limit the connections of
-// one address.
+// lengths lists the values to which TTLs are rounded up. There are few of them, because each length needs a connection,
+// and servers limit the number of connections from one address.
 var lengths = []time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 20 * time.Second, 30 * time.Second,
@@ -63,7 +63,7 @@ var lengths = []time.Duration{
 	time.Hour, 4 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
 }
 
-// length returns ttl rounded up. rowlock.New accepts no TTL longer than the last length.
+// length returns ttl rounded up to one of lengths. rowlock.New accepts no TTL longer than the last length.
 func length(ttl time.Duration) time.Duration {
 	if i := slices.IndexFunc(lengths, func(l time.Duration) bool { return ttl <= l }); i >= 0 {
 		return lengths[i]
@@ -91,7 +91,7 @@ func (s *store) session(ttl time.Duration) (*session, error) {
 	return open, nil
 }
 
-// any returns a session for requests that no lock depends on.
+// any returns a session for requests on which no lock depends.
 func (s *store) any() (*session, error) {
 	s.mu.Lock()
 	for _, open := range s.places {
@@ -125,15 +125,15 @@ func (s *store) open(asked time.Duration) (*session, error) {
 	return n, nil
 }
 
-// sendBuffer holds the largest request: 128 kilobytes of watches.
+// sendBuffer is the size of the client's send buffer in bytes. The largest request has 128 kilobytes of watches.
 const sendBuffer = 256 << 10
 
-// run closes the client when the session is over. The client's close request ends the session on the servers.
+// run closes the client when the session ends. The client's close request ends the session on the servers.
 //
-// It first lets running requests end. The client's event loop may answer such a request three times: that the client
-// was closed, that the bytes could not be written, and that the connection has ended. The loop has room for two
-// answers, and would then never end (Conn.flushRequests in go-zookeeper 1.0.4). So the wait for the loop has a limit
-// too.
+// run first waits until running requests have ended. Otherwise the client's event loop may report three errors for one
+// request: the client was closed, the bytes could not be written, and the connection has ended. There is room for two
+// of these errors, so the third would block the loop forever (Conn.flushRequests in go-zookeeper 1.0.4). For the same
+// reason, run waits for the loop only for a limited time.
 func (s *session) run() {
 	defer close(s.ended)
 	<-s.ctx.Done()
@@ -158,7 +158,7 @@ func (s *session) run() {
 	}
 }
 
-// authorize authenticates for the first time. The client repeats it for every connection.
+// authorize authenticates on the first connection. The client repeats the authentication on every later connection.
 func (s *session) authorize() {
 	for _, a := range s.store.auth {
 		for s.ctx.Err() == nil {
@@ -186,7 +186,7 @@ func (s *session) trust(ttl time.Duration) time.Duration {
 	return min(ttl, s.timeout*trusted/10)
 }
 
-// finish ends the session and all its locks, and forgets them.
+// finish ends the session and all its locks, and removes them from the store.
 func (s *session) finish(cause error) {
 	s.end(cause)
 	s.mu.Lock()

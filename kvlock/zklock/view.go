@@ -9,11 +9,11 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// view is what a waiter has read of the queue, and watches.
+// view is the part of the queue that a waiter has read and watches.
 type view struct {
 	last    *watch // the last node that the entry must wait for; nil if there is none
-	further *watch // the node before last; nil if the entry must wait only for last
-	mine    *watch // the entry's own node, if last is the only node before it
+	further *watch // the node before last that the entry must wait for; nil if it must wait only for last
+	mine    *watch // the entry's own node; nil unless last is the only node that the entry must wait for
 	holder  *watch // last or further, if that node is the first of the queue
 }
 
@@ -33,8 +33,8 @@ func (w *waiter) look(ctx context.Context) (v view, err error) {
 	return v, err
 }
 
-// view watches the last two nodes that the entry must wait for. When the farther one is deleted, there is time to read
-// the queue again, and to watch the entry's own node, while the nearer one holds the lock.
+// view watches the last two nodes that the entry must wait for. When the farther of these nodes is deleted, the nearer
+// one holds the lock. That leaves time to read the queue again, and to watch the entry's own node.
 func (e *entry) view(q []place) (v view, err error) {
 	ahead, err := e.ahead(q)
 	if err != nil || len(ahead) == 0 {

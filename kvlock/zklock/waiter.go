@@ -16,12 +16,12 @@ type waiter struct {
 	ttl   time.Duration
 	heard time.Time // when the servers last answered
 
-	tell  func(*driver.Held) context.Context // calls the wait function of Await with the holder, or with nil if that is not known yet
+	tell  func(*driver.Held) context.Context // calls the wait function of Await with the holder, or with nil if the holder is not known yet
 	begun bool                               // tell was called
 	told  bool                               // tell was called with the holder
 }
 
-// wait returns when no entry is before ours. Before it waits, it calls tell.
+// wait waits until no entry blocks the waiter's entry. Before it waits, it calls tell.
 func (w *waiter) wait(ctx context.Context) error {
 	for {
 		v, err := w.look(ctx)
@@ -53,8 +53,8 @@ func (w *waiter) refused(held *driver.Held) context.Context {
 	return w.tell(held)
 }
 
-// soon is how long a waiter waits before it asks for the holder, if it does not know it yet. With frequent hand-overs,
-// the holder changes before that.
+// soon is how long a waiter waits before it reads who holds the lock, if it does not know the holder yet. With frequent
+// hand-overs, the waiter saves this read, because the holder changes earlier.
 const soon = 100 * time.Millisecond
 
 // sleep waits until a watch fires, and checks from time to time that the entry's node exists.
@@ -97,7 +97,7 @@ func (w *waiter) pause() time.Duration {
 	return pause
 }
 
-// retry calls read until the servers answer, but not for longer than the TTL.
+// retry calls read until it succeeds. It gives up after a final error, or if the servers have not answered for one TTL.
 func (w *waiter) retry(ctx context.Context, read func(context.Context) error) error {
 	for {
 		inner, cancel := context.WithTimeout(ctx, min(max(w.ttl/6, 100*time.Millisecond), 5*time.Second))

@@ -11,17 +11,17 @@ import (
 // watch is a watch on a node. All waiters of a session for that node share it.
 type watch struct {
 	set   chan struct{} // closed when the watch is set
-	fired chan struct{} // closed when something has, or may have, happened to the node, so that waiters look again
+	fired chan struct{} // closed when the node has changed, or may have changed, so that waiters read the queue again
 	node  node          // valid once set is closed
 	err   error         // why the watch could not be set; valid once fired is closed
 
 	// Guarded by session.mu. Connections are numbered from one.
-	stood   int // the connection on which the node was read and the watch was set; 0: none
-	deleted int // the connection that reported the deletion, if the watch was set on that connection; 0: none
+	stood   int // the connection on which the node was read and the watch was set; 0 if unknown
+	deleted int // the connection that reported the deletion, if the watch was set on the same connection; otherwise 0
 }
 
-// watch returns the watch on a node. It stays when its waiters leave, so that repeated waits do not leave one watch
-// each.
+// watch returns the watch on a node, and sets it if there is none. The watch stays when its waiters leave. So repeated
+// waits use one watch, and do not each leave a watch behind.
 func (s *session) watch(path string) *watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,10 +34,11 @@ func (s *session) watch(path string) *watch {
 	return w
 }
 
-// request sets a watch on a node. w.stood is set only if the connection is still the same afterwards.
+// request sets a watch on a node. It sets w.stood only if the session still has the same connection afterwards.
 func (s *session) request(w *watch, path string, connection int) {
 	answered := s.watchdog()
-	// GetW sets no watch on a missing node. The watch's result comes as an event.
+	// If the node is missing, GetW fails and sets no watch. Changes are reported to event, not through the returned
+	// channel.
 	data, stat, _, err := s.conn.GetW(path)
 	answered()
 	if err != nil {
@@ -53,7 +54,7 @@ func (s *session) request(w *watch, path string, connection int) {
 	}
 }
 
-// fire wakes all waiters for a node.
+// fire ends the watch on a node, and wakes all its waiters.
 func (s *session) fire(path string, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,14 +62,14 @@ func (s *session) fire(path string, deleted bool) {
 	if w == nil {
 		return
 	}
-	if deleted && w.stood == s.connections { // otherwise an earlier change of the node, such as a pause, may have gone unreported
+	if deleted && w.stood == s.connections { // on another connection, an earlier change of the node, such as a pause, may not have been reported
 		w.deleted = s.connections
 	}
 	close(w.fired)
 	delete(s.watches, path)
 }
 
-// fail wakes all waiters for a node whose watch could not be set.
+// fail ends a watch that could not be set, and wakes all its waiters.
 func (s *session) fail(w *watch, path string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +80,7 @@ func (s *session) fail(w *watch, path string, err error) {
 	}
 }
 
-// refused returns an error if the watch was refused. It must not be requested again.
+// refused returns an error if the servers refused the watch for good, so that a waiter does not request it again.
 func (w *watch) refused() error {
 	if isAny(w.err, refusedFor) {
 		return classify(w.err)
@@ -87,8 +88,8 @@ func (w *watch) refused() error {
 	return nil
 }
 
-// outlived reports whether mine certainly existed when other was deleted. On one connection, the servers send events in
-// the order in which they happened, so no request is needed.
+// outlived reports whether the node of mine certainly existed when the node of other was deleted. On one connection,
+// the servers send events in the order in which they happened, so no request is needed.
 func (s *session) outlived(mine, other *watch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *session) outlived(mine, other *watch) bool {
 	}
 }
 
-// holder describes the holder of the lock, whose node is watched. It is nil if that node was just deleted.
+// holder describes the holder of the lock, whose node w watches. It returns nil if that node was just deleted.
 func (s *session) holder(ctx context.Context, w *watch) (*driver.Held, error) {
 	select {
 	case <-w.set:
@@ -114,5 +115,5 @@ func (s *session) holder(ctx context.Context, w *watch) (*driver.Held, error) {
 	}
 }
 
-// tell reports an event of a node to its waiters.
+// tell reports an event of a node to the waiters of that node.
 func (s *session) tell(e zk.Event) { s.fire(e.Path, e.Type == zk.EventNodeDeleted) }

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// wire is one TCP connection of a session. It reads what ZooKeeper's client does not report: the session timeout that
-// the server granted, and when the server last sent something.
+// wire is one TCP connection of a session. It records two facts that ZooKeeper's client does not report: the session
+// timeout that the server granted, and when the server last sent something.
 type wire struct {
 	net.Conn
 
 	session    *session
 	opened     time.Time
-	limit      time.Duration // limit of the handshake
+	limit      time.Duration // how long the handshake may take
 	heard      atomic.Int64  // nanoseconds from opened to the last byte received
 	head       []byte        // beginning of the first reply
 	handshaken bool          // the first reply is complete
 }
 
-// Read reads for the client, which calls it in one goroutine at a time.
+// Read reads from the connection. The client calls it in one goroutine at a time.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if n > 0 {
@@ -35,8 +35,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readHandshake parses the first reply: its length, the protocol's version, the session's timeout in milliseconds and its id
-// (ConnectResponse in zookeeper.jute).
+// readHandshake parses the first reply: its length, the protocol's version, the session's timeout in milliseconds, and
+// the session's id (ConnectResponse in zookeeper.jute).
 func (w *wire) readHandshake(p []byte) {
 	w.head = append(w.head, p...)
 	if len(w.head) < 20 {
@@ -50,8 +50,8 @@ func (w *wire) readHandshake(p []byte) {
 	}
 }
 
-// SetReadDeadline limits the handshake. The client would wait for it for almost seven times the session's timeout, or
-// without a limit.
+// SetReadDeadline sets a shorter deadline during the handshake. The client's own deadline for the handshake is almost
+// seven times the session's timeout, or there is none.
 func (w *wire) SetReadDeadline(t time.Time) error {
 	if !w.handshaken {
 		t = w.opened.Add(w.limit)
@@ -59,13 +59,13 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 	return w.Conn.SetReadDeadline(t)
 }
 
-// silentSince reports whether nothing was received since then.
+// silentSince reports whether nothing has been received after then.
 func (w *wire) silentSince(then time.Time) bool {
 	return !w.opened.Add(time.Duration(w.heard.Load())).After(then)
 }
 
-// dialNext opens a connection. After each round of failed servers it waits, longer each time. The client would wait for
-// a second at once.
+// dialNext opens a connection. After all servers have failed, it waits before the next round of attempts, longer each
+// time. The client itself would wait for a whole second after the first round.
 func (s *session) dialNext(network, address string, _ time.Duration) (net.Conn, error) {
 	if pause := s.pause(); pause > 0 {
 		timer := time.NewTimer(pause/2 + rand.N(pause))
@@ -94,7 +94,7 @@ func (s *session) dialNext(network, address string, _ time.Duration) (net.Conn, 
 	return s.wire, nil
 }
 
-// pause is the delay before the next connection attempt.
+// pause returns the delay before the next connection attempt.
 func (s *session) pause() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,14 +105,14 @@ func (s *session) pause() time.Duration {
 	return min(20*time.Millisecond<<min(round, 10), time.Second, s.asked/20)
 }
 
-// hosts gives the client the servers in turn. Names are resolved when they are dialed.
+// hosts gives the client its servers, one after the other. A host name is resolved when the server is dialed.
 type hosts struct {
 	session *session
 	servers []string
 	next    int
 }
 
-// Init gets the servers, in a random order that the client chose for this session.
+// Init receives the servers in a random order, which the client chose for this session.
 func (h *hosts) Init(servers []string) error {
 	h.servers = servers
 	return nil
@@ -121,8 +121,8 @@ func (h *hosts) Init(servers []string) error {
 func (h *hosts) Len() int   { return len(h.servers) }
 func (h *hosts) Connected() {}
 
-// Next returns the next server. look makes the client check whether it was closed, but also wait for a second, so it is
-// set only when the session is over.
+// Next returns the next server. If look is set, the client checks whether it was closed, but also waits for a second.
+// So look is set only when the session has ended.
 func (h *hosts) Next() (server string, look bool) {
 	h.next = (h.next + 1) % len(h.servers)
 	return h.servers[h.next], h.session.ctx.Err() != nil
