@@ -14,10 +14,10 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// abandonedNodeIsIgnored: a waiter whose session is no longer trusted puts a new node into the queue on
-// another session, behind later requests. The servers keep the first session's node, with the same nonce, until that
-// session ends. That node is not the waiter's: the waiter would be granted the lock out of order, and the later request
-// would be granted it too when the session ends.
+// abandonedNodeIsIgnored: a waiter whose session is no longer trusted puts a new node into the queue on a second
+// session, behind later requests. The servers keep its first node, with the same nonce, until the first session ends.
+// The waiter ignores its first node. Otherwise it would be granted the lock before the later requests. When the first
+// session ended, a later request would be granted the lock too.
 func abandonedNodeIsIgnored(t *testing.T, n *network) {
 	key := driver.Key{Name: "a"}
 	first, err := lockerOn(t, n.watching).Acquire(t.Context(), key.Name)
@@ -77,8 +77,8 @@ func abandonedNodeIsIgnored(t *testing.T, n *network) {
 	require.NoError(t, two.lease.Renew(t.Context()))
 }
 
-// lostReplyIsNotFoundInAnEarlierSession: a request whose reply is lost is found by its nonce, but not if the node
-// belongs to another session. That node has another token, and ends with the other session.
+// lostReplyIsNotFoundInAnEarlierSession: after a lost reply, the backend finds its node by the nonce, but ignores a
+// node of another session. Such a node has another token, and ends with the other session.
 func lostReplyIsNotFoundInAnEarlierSession(t *testing.T, n *network) {
 	later, err := n.open()
 	require.NoError(t, err)
@@ -113,8 +113,9 @@ func lostReplyIsNotFoundInAnEarlierSession(t *testing.T, n *network) {
 	require.Greater(t, second.Token, first.Token)
 }
 
-// existingNodeIsNotDenied: an attempt that has a node, and then reaches no server, does not report that nothing was done.
-// That would leave its node at the head of the queue while the session lives. It deletes the node.
+// existingNodeIsNotDenied: if an attempt has created a node and then cannot reach a server, its error is not marked as
+// not applied, and the node is deleted. Otherwise the node would stay at the head of the queue for as long as the
+// session lives.
 func existingNodeIsNotDenied(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)

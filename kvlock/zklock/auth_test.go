@@ -24,9 +24,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// A user with rights only below a root that an administrator created can do everything that a backend does, also after
-// its connection broke. A user without rights gets an error that says so at once, and not that the servers are silent.
-// Other users do not see who holds a lock.
+// A user with rights only below a root that an administrator created can use all functions of a backend, also after its
+// connection broke. A user without rights immediately gets an error about the missing rights, not a timeout. Other
+// users do not see who holds a lock.
 func TestLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -79,7 +79,7 @@ func TestLeastPrivileges(t *testing.T) {
 }
 
 // Without authentication, any client can end every lock, and the backend warns of that. With authentication, or with an
-// ACL that lets others only read, neither is so.
+// ACL that lets other clients only read, no other client can end a lock, and there is no warning.
 func TestNodesAreOpenWithoutAuthentication(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -108,7 +108,7 @@ func TestNodesAreOpenWithoutAuthentication(t *testing.T) {
 	}
 }
 
-// An authentication scheme that the servers do not know causes an error that says so at once.
+// If the servers do not know the authentication scheme, an acquire fails at once with an error that says so.
 func TestUnknownAuthentication(t *testing.T) {
 	t.Parallel()
 	b := open(t, []string{server(t)}, zklock.Auth("unknown", nil))
@@ -117,7 +117,7 @@ func TestUnknownAuthentication(t *testing.T) {
 	require.ErrorContains(t, err, "authentication failed")
 }
 
-// With a TLS dialer all traffic uses TLS, and a server whose certificate is not trusted is not used.
+// With a TLS dialer all traffic uses TLS. If the client does not trust the server's certificate, an acquire fails.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	address, pool := terminator(t, server(t))
@@ -134,7 +134,8 @@ func TestTLS(t *testing.T) {
 	require.ErrorContains(t, err, "certificate")
 }
 
-// terminator is a TLS proxy in front of a server. It also returns the certificates to trust.
+// terminator starts a TLS proxy in front of a server. It returns the proxy's address, and the certificates that clients
+// must trust.
 func terminator(t *testing.T, server string) (string, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -20,7 +20,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	ctx := context.Background()
 	measure := func(name string, once func() error) {
 		b.Run(name, func(b *testing.B) {
-			require.NoError(b, once()) // makes sessions, connections and nodes first
+			require.NoError(b, once()) // the first call opens the session and the connection, and creates the nodes
 			before, n := commits(b, s.DSN), 0
 			for b.Loop() {
 				if err := once(); err != nil {
@@ -55,7 +55,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	})
 }
 
-// BenchmarkHandOver measures a hand-over to a waiter of another client, from before the release to the grant.
+// BenchmarkHandOver measures a hand-over to a waiter of another client, from the start of the release to the grant.
 func BenchmarkHandOver(b *testing.B) {
 	s := alone(b, "-Dznode.container.checkIntervalMs=600000")
 	conns := [...]*zk.Conn{connect(b, s.DSN), connect(b, s.DSN)}
@@ -83,7 +83,7 @@ func BenchmarkHandOver(b *testing.B) {
 	})
 }
 
-// handOver starts the next waiter before the holder releases.
+// handOver measures b.N hand-overs. Each waiter is in the queue before the holder releases.
 func handOver(b *testing.B, addr string, conn *zk.Conn, queue string, release, acquire func(int) error) {
 	var total time.Duration
 	n := 0
@@ -97,7 +97,7 @@ func handOver(b *testing.B, addr string, conn *zk.Conn, queue string, release, a
 				break
 			}
 		}
-		for watches(b, addr, queue) == 0 { // the waiter retries once before it waits
+		for watches(b, addr, queue) == 0 { // wait for the watch, because the waiter reads the queue before it watches
 		}
 		began := time.Now()
 		require.NoError(b, release(n))

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/internal/faultnet"
 )
 
-// blackHoles cuts clients off from all servers. Each holder's context ends before the name is granted again.
+// blackHoles cuts clients off from all servers. Each holder's context must end before the name is granted again.
 func blackHoles(t *testing.T, servers []string) {
 	t.Helper()
 	n := newNetwork(t, servers...)

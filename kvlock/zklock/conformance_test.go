@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// One server keeps every promise, also when clients die, are cut off, or lose replies.
+// One server passes the conformance suite, in which clients die, are cut off, and lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, server(tb)) })

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire and release commit once each. A refusal and waiting commit nothing. The renewal of a hundred locks is one
-// commit. All locks use one session.
+// Acquire and release commit once each. A refused attempt and a running wait commit nothing. The renewal of a hundred
+// locks is one commit. All locks use one session.
 func TestCommitsOfEachOperation(t *testing.T) {
 	t.Parallel()
 	const times = 100
@@ -90,8 +90,9 @@ func TestCommitsOfEachOperation(t *testing.T) {
 	})
 }
 
-// The event of the release grants the lock to the next waiter, without a request. The waiter behind it is next then.
-// While the lock is held it reads the queue and also watches its own node, so that its own grant needs no request.
+// When the holder releases, the first waiter is granted the lock by the event of its watch, without a request. The
+// second waiter then becomes the first. While the lock is held, it reads the queue and watches its own node, so that
+// its own grant will need no request.
 func TestRequestsOfAHandOver(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
@@ -104,13 +105,13 @@ func TestRequestsOfAHandOver(t *testing.T) {
 	second := queued(t, n, two, t.Context(), request("a"))
 	watched(t, n, key, 2*2)
 	before := received(t, n)
-	counting := received(t, n) - before // counting is a request too, and so is setting the watches
+	counting := received(t, n) - before // reading the counters also sends packets, which must be subtracted
 	require.NoError(t, n.watching.Release(t.Context(), g))
 	require.NoError(t, <-first)
 	before += 2 * counting
 	require.Eventually(t, func() bool {
 		before += counting
-		return watching(t, n, key) == 1+2 // the new holder's watch on its own node is left
+		return watching(t, n, key) == 1+2 // the new holder's watch on its own node remains
 	}, 10*time.Second, 5*time.Millisecond)
 	after := received(t, n)
 	assert.EqualValues(t, 1+2, after-before, "the release, the second waiter's read of the queue, and its watch")
@@ -123,7 +124,7 @@ func TestRequestsOfAHandOver(t *testing.T) {
 	assert.EqualValues(t, 1, after-before-counting, "the deletion of the first")
 }
 
-// Grants that do not fit into one request are renewed in several, and each gets its outcome.
+// If grants do not fit into one request, Renew sends several requests, and each grant gets its own outcome.
 func TestManyLongNamesAreRenewed(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))

@@ -16,17 +16,17 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// A request whose reply is lost is not looked up at a deposed leader that has not noticed. Such a leader answers a sync
-// alone, and does not know the node. The acquisition would be reported as not applied, and its node would stay at the
-// head of the queue while the session lives.
+// After a lost reply, the backend does not believe a deposed leader that does not know of its deposition. Such a leader
+// answers a sync alone, although it does not have the node. Otherwise the acquisition would be reported as not applied,
+// and its node would stay at the head of the queue for as long as the session lives.
 //
-// The test cuts the leader off and restarts the others, so that they elect another. The old leader gives up only after
-// they have been silent for syncLimit. The client's only address leads to one of the others for the request, and then
-// to the old leader.
+// The test cuts the leader off and restarts the other servers, so that they elect a new leader. The old leader gives up
+// only when it has heard nothing from the other servers for syncLimit. The client has one address. During the request,
+// this address leads to another server, and afterwards to the old leader.
 func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	t.Parallel()
 	server(t)
-	c, err := testserver.StartZooKeeperEnsemble(t.Context(), 3, testserver.Options{Config: "syncLimit=600\n", Logf: t.Logf}) // the limit is two minutes
+	c, err := testserver.StartZooKeeperEnsemble(t.Context(), 3, testserver.Options{Config: "syncLimit=600\n", Logf: t.Logf}) // syncLimit is two minutes
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	deposed, serving := leader(t, c), follower(t, c)
@@ -42,7 +42,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	g, err := b.Acquire(t.Context(), warm)
 	require.NoError(t, err)
 	require.NoError(t, b.Release(t.Context(), g))
-	_, err = open(t, []string{deposed.DSN}, where).List(t.Context(), "", true) // the deposed leader has everything that the client has seen
+	_, err = open(t, []string{deposed.DSN}, where).List(t.Context(), "", true) // so that the deposed leader has all changes that the client has seen
 	require.NoError(t, err)
 
 	c.Isolate(deposed)
@@ -64,7 +64,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := majority.Sync(b.Container(r.Key))
 		return err == nil && strings.Contains(fourLetters(t, serving.DSN, "cons"), ",to=120000,") && b.Connected()
-	}, time.Minute, 10*time.Millisecond, "the client has reconnected, so the next reply is not that of the handshake") // a request of its own would show it more than the old leader has
+	}, time.Minute, 10*time.Millisecond, "the client has reconnected, so the next reply is not that of the handshake") // the client must send no request here, because its reply would show the client changes that the old leader does not have
 
 	address.DropReplies(1, faultproxy.Hang)
 	address.PointAt(deposed.DSN)

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// ensemble starts three servers for one test, of a newer release than the shared server.
+// ensemble starts three servers for one test. Their release is newer than that of the server that other tests share.
 func ensemble(tb testing.TB) *testserver.ZooKeeperEnsemble {
 	tb.Helper()
 	server(tb) // skips the test if the launcher could not start a server
@@ -55,7 +55,7 @@ func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.
 	return l
 }
 
-// atLast acquires a free name, however long the loaded servers take to make a session.
+// atLast acquires a free name. It retries for 20 seconds, because loaded servers may take long to make a session.
 func atLast(t *testing.T, l *rowlock.Locker, name string) (lease *rowlock.Lease) {
 	t.Helper()
 	require.Eventually(t, func() (ok bool) {
@@ -66,8 +66,8 @@ func atLast(t *testing.T, l *rowlock.Locker, name string) (lease *rowlock.Lease)
 	return lease
 }
 
-// Three servers of a newer release keep every promise that one keeps. Other faults of an ensemble end no lease and
-// never make two holders. All parts use the same servers, so they are one test.
+// Three servers of a newer release pass the conformance suite and the tests of faults. Faults of single servers end no
+// lease, and never cause two holders. All parts use the same servers, so they are one test.
 func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	c := ensemble(t)
@@ -106,9 +106,9 @@ func without(c *testserver.ZooKeeperEnsemble, node *testserver.ZooKeeperNode) (o
 	return others
 }
 
-// leaseOutlivesLeaders: a lease survives when the leader is killed, or is suspended for longer than an election and
-// continued, and when all servers are restarted at once. The name is granted to no other process meanwhile, and a
-// waiter gets it in the end.
+// leaseOutlivesLeaders: a lease survives when the leader is killed, when the leader is suspended for longer than an
+// election, and when all servers are restarted at once. No other process is granted the name during these faults, and a
+// waiter is granted it after the release.
 func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
 	where := root()
 	usual := []rowlock.Option{rowlock.TTL(time.Minute), rowlock.RenewEvery(200 * time.Millisecond)}
@@ -170,7 +170,7 @@ func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
 }
 
 // minorityLosesFirst: a holder whose server is cut off from the majority stops trusting its lease before the majority
-// grants the name again, although its server still answers its pings.
+// grants the name again, although the cut-off server still answers the client's pings.
 func minorityLosesFirst(t *testing.T, c *testserver.ZooKeeperEnsemble, minority *testserver.ZooKeeperNode) {
 	where := root()
 	majority := without(c, minority)
@@ -190,7 +190,7 @@ func minorityLosesFirst(t *testing.T, c *testserver.ZooKeeperEnsemble, minority 
 	require.NoError(t, next.Release(t.Context()))
 }
 
-// behindRefusesNothing: a server that does not know of a release yet causes no refusal.
+// behindRefusesNothing: if a server does not know of a release yet, the lock is not reported as held.
 func behindRefusesNothing(t *testing.T, c *testserver.ZooKeeperEnsemble, behind *testserver.ZooKeeperNode) {
 	where := root()
 	holder := atLast(t, lockerOn(t, open(t, without(c, behind), where), rowlock.TTL(20*time.Second)), "a")

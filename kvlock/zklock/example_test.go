@@ -9,10 +9,11 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// A lock in ZooKeeper. The backend makes the sessions that it needs, and ends them when the locker is closed.
+// A program acquires a lock in ZooKeeper. The backend opens the sessions that it needs, and ends them when the locker
+// is closed.
 func ExampleNew() {
 	server := os.Getenv("ROWLOCK_TEST_ZOOKEEPER")
-	if server == "" { // without a server there is nothing to show
+	if server == "" { // the example cannot run without a server
 		fmt.Println("held")
 		return
 	}

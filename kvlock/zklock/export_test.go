@@ -12,7 +12,7 @@ import (
 // Container returns the node of a lock.
 func (b *Backend) Container(key driver.Key) string { return b.container(key) }
 
-// Escape and Unescape write and read a part of a path.
+// Escape and Unescape encode and decode one part of a path.
 var (
 	Escape   = escape
 	Unescape = unescape
@@ -26,7 +26,8 @@ func Sequences(children []string) (order []string) {
 	return order
 }
 
-// ClientWatches returns how many watches the clients of b keep. Use it when nothing else happens.
+// ClientWatches returns how many watches the clients of b keep. Call it only while no other goroutine uses b, because
+// it takes no lock of the client.
 func (b *Backend) ClientWatches() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,8 +51,8 @@ func (b *Backend) Connected() bool {
 	})
 }
 
-// Abandon ends the sessions of b as b does when nothing proves that they live. The servers are notified if the network
-// works.
+// Abandon ends the sessions of b in the same way as b does when no request has proven them in time. If the network
+// works, the servers end these sessions too.
 func (b *Backend) Abandon() {
 	b.mu.Lock()
 	all := slices.Collect(maps.Values(b.places))
@@ -61,7 +62,7 @@ func (b *Backend) Abandon() {
 	}
 }
 
-// Stands reports whether the request of this nonce is known to have a node.
+// Stands reports whether b knows that the request of this nonce has a node.
 func (b *Backend) Stands(nonce driver.Nonce) bool {
 	b.mu.Lock()
 	e := b.entries[nonce]
@@ -69,7 +70,7 @@ func (b *Backend) Stands(nonce driver.Nonce) bool {
 	return e != nil && e.stands()
 }
 
-// SetLinger sets how long unused sessions are kept from now on.
+// SetLinger sets how long b keeps unused sessions.
 func (b *Backend) SetLinger(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

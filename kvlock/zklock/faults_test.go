@@ -2,8 +2,8 @@ package zklock_test
 
 import "testing"
 
-// faults are faults of clients, connections and sessions, and bugs of other libraries. The tests run on one server and
-// on three.
+// faults contains tests of faulty clients, connections and sessions, and of bugs that other lock libraries have. They
+// run on one server and on three.
 var faults = map[string]func(*testing.T, *network){
 	"orphan":              noOrphanAtTheHeadOfTheQueue,
 	"lost-reply":          lostReplyIsFound,
@@ -34,7 +34,7 @@ func faultsOn(t *testing.T, servers ...string) {
 	}
 }
 
-// One server survives all faults.
+// The backend passes the tests of faults on one server.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	faultsOn(t, server(t))

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// alone starts a server for one test, which reads its counters or changes all of it.
+// alone starts a server for one test, which reads the server's counters or changes the whole server.
 func alone(tb testing.TB, args ...string) *testserver.Server {
 	tb.Helper()
 	server(tb)
@@ -25,7 +25,7 @@ func alone(tb testing.TB, args ...string) *testserver.Server {
 	return s
 }
 
-// fourLetters sends a command to a server and returns its answer.
+// fourLetters sends a four-letter command, such as "srvr", to a server and returns the server's answer.
 func fourLetters(tb testing.TB, addr, command string) string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -45,7 +45,7 @@ func fourLetters(tb testing.TB, addr, command string) string {
 func watches(tb testing.TB, addr, path string) (n int) {
 	tb.Helper()
 	below := false
-	for line := range strings.Lines(fourLetters(tb, addr, "wchp")) { // a path, and below it its watchers
+	for line := range strings.Lines(fourLetters(tb, addr, "wchp")) { // each path is followed by its watchers
 		line = strings.TrimRight(line, "\n")
 		if strings.HasPrefix(line, "/") {
 			below = strings.HasPrefix(line+"/", path+"/")
@@ -56,7 +56,7 @@ func watches(tb testing.TB, addr, path string) (n int) {
 	return n
 }
 
-// number reads a number from a server's status.
+// number reads a number from a server's answer to a four-letter command.
 func number(tb testing.TB, addr, command, pattern string) int64 {
 	tb.Helper()
 	found := regexp.MustCompile(pattern).FindStringSubmatch(fourLetters(tb, addr, command))
@@ -66,13 +66,14 @@ func number(tb testing.TB, addr, command, pattern string) int64 {
 	return n
 }
 
-// commits returns the number of a server's transactions.
+// commits returns the id of a server's last transaction. The difference of two ids is the number of commits between
+// them.
 func commits(tb testing.TB, addr string) int64 {
 	tb.Helper()
 	return number(tb, addr, "srvr", `Zxid: (0x[0-9a-f]+)`)
 }
 
-// received returns the number of packets from all clients.
+// received returns how many packets the servers have received from all clients.
 func received(tb testing.TB, n *network) (all int64) {
 	tb.Helper()
 	for _, s := range n.servers {

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// The servers reject a multi with the guard of a lost lease, even if its holder does not know of the loss. They accept
-// one with the guard of the current lease.
+// The servers reject a multi with the guard of a lost lease, even if the holder does not know of the loss. They accept
+// a multi with the guard of the current lease.
 func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -51,7 +51,7 @@ func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 	require.NoError(t, n.Restore(b))
 }
 
-// There is no guard for a lease that has ended, or for a lease of another store or another backend.
+// Guard fails for a lease that has ended, and for a lease of another store or another backend.
 func TestGuardNeedsALeaseOfTheBackend(t *testing.T) {
 	t.Parallel()
 	where := root()
@@ -69,7 +69,7 @@ func TestGuardNeedsALeaseOfTheBackend(t *testing.T) {
 	require.ErrorContains(t, err, "granted by")
 }
 
-// Guard makes ZooKeeper accept a write only from the holder of the lock.
+// With a guard, ZooKeeper accepts a write only from the holder of the lock.
 func ExampleBackend_Guard() {
 	address := os.Getenv("ROWLOCK_TEST_ZOOKEEPER")
 	if address == "" { // without a server, only the expected output is printed

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// slow is a connection whose server is slow to answer the handshake.
+// slow is a connection on which the answer to the handshake arrives late.
 type slow struct {
 	net.Conn
 
@@ -21,12 +21,12 @@ type slow struct {
 func (s *slow) Read(p []byte) (int, error) {
 	if !s.handshaken {
 		s.handshaken = true
-		time.Sleep(700 * time.Millisecond) // this delay is what the test examines
+		time.Sleep(700 * time.Millisecond) // longer than the first handshake limit
 	}
 	return s.Conn.Read(p)
 }
 
-// Servers that take longer to make a session than the first limit get more time.
+// If all servers take longer for the handshake than the first limit, the limit grows until a handshake succeeds.
 func TestServersWithASlowHandshakeAreReached(t *testing.T) {
 	t.Parallel()
 	b := open(t, []string{server(t)}, root(), zklock.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {

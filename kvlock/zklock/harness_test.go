@@ -26,14 +26,14 @@ func server(tb testing.TB) string {
 	return testenv.DSN(tb, testenv.EngineZooKeeper)
 }
 
-// connect makes a client for one test.
+// connect opens a client of ZooKeeper's Go library for one test.
 func connect(tb testing.TB, servers ...string) *zk.Conn {
 	tb.Helper()
 	conn, events, err := zk.Connect(servers, 10*time.Second, zk.WithLogger(quiet{}))
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
 		conn.Close()
-		for range events { // until the client has no goroutine left
+		for range events { // until the client's goroutines have ended
 		}
 	})
 	return conn
@@ -46,7 +46,7 @@ func (quiet) Printf(string, ...any) {}
 // root returns a root that only this test uses.
 func root() zklock.Option { return zklock.Root("/test-" + driver.NewNonce().String()) }
 
-// open makes a backend for one test.
+// open returns a backend that is closed when the test ends.
 func open(tb testing.TB, servers []string, opts ...zklock.Option) *zklock.Backend {
 	tb.Helper()
 	b := zklock.New(servers, opts...)
@@ -54,7 +54,8 @@ func open(tb testing.TB, servers []string, opts ...zklock.Option) *zklock.Backen
 	return b
 }
 
-// network is an ensemble. Each of its clients has a faulty network of its own.
+// network is the harness for one server or ensemble. Each client connects through proxies of its own, which can make
+// its network fail.
 type network struct {
 	servers  []string
 	root     zklock.Option
@@ -193,8 +194,9 @@ func (n *network) queue(key driver.Key) ([]string, error) {
 	return zklock.Sequences(children), err
 }
 
-// endSession ends a session as only its owner can: it connects with the session's secret and closes it. The owner must
-// not reconnect in between, because its connection would lose its session, which servers do not do.
+// endSession ends a session of another client. It connects with that session's secret, like the owner of the session,
+// and then closes the session. The owner must not reconnect meanwhile: a session that moves between connections is a
+// case that does not happen otherwise.
 func (n *network) endSession(id int64) error {
 	n.ending.Lock()
 	defer n.ending.Unlock()
@@ -228,7 +230,7 @@ func (n *network) endSession(id int64) error {
 	return err
 }
 
-// overheard is a dialer that reads the sessions' secrets from the servers' first replies.
+// overheard returns a dialer that records the secrets of sessions, which it reads from the servers' first replies.
 func (n *network) overheard() zklock.Option {
 	return zklock.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 		n.ending.RLock()

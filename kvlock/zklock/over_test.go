@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A request that is made while its session is given up does not keep its nonce: a retry uses another session.
+// If the backend ends a session while a request starts on it, a retry with the same nonce uses another session.
 func TestARequestOnASessionThatEndsIsMadeOnAnother(t *testing.T) {
 	t.Parallel()
 	b := New([]string{testenv.DSN(t, testenv.EngineZooKeeper)}, Root("/test-"+driver.NewNonce().String()))
@@ -32,7 +32,7 @@ func TestARequestOnASessionThatEndsIsMadeOnAnother(t *testing.T) {
 	}
 	s.finish(errUnproven)
 	b.mu.Lock()
-	b.entries[r.Nonce] = e // as if it was requested just after that
+	b.entries[r.Nonce] = e // as if the request had started just after the session ended
 	b.mu.Unlock()
 	var held *driver.Held
 	for until := time.Now().Add(20 * time.Second); ; {

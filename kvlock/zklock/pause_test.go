@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// A pause succeeds even if the node disappears between the read and the replacement because the same pause was made
-// meanwhile. A retry may use a server that does not know of the first pause yet.
+// A pause succeeds even if an earlier attempt of the same pause replaces the node between this attempt's read and its
+// write. This can happen because a retry may read from a server that does not know of the first attempt yet.
 func TestAPauseThatIsMadeMeanwhileIsMade(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -21,7 +21,7 @@ func TestAPauseThatIsMadeMeanwhileIsMade(t *testing.T) {
 	require.NoError(t, err)
 	g, err := b.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
-	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.Delay(100 * time.Millisecond) })) // all callers read before one writes
+	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.Delay(100 * time.Millisecond) })) // so that all callers read before the first of them writes
 	as := driver.NewNonce()
 	var group sync.WaitGroup
 	for range 3 {

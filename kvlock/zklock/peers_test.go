@@ -14,9 +14,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// noOrphanAtTheHeadOfTheQueue: a request whose reply was lost and that was given up does not stay at the head of the
-// queue while its session lives with other locks. (Another library looks for it without a sync, and only in the call
-// that still waits.)
+// noOrphanAtTheHeadOfTheQueue: after a lost reply, the node of an abandoned request does not stay at the head of the
+// queue, although other locks keep the session alive. (Another lock library looks for the node without a sync, and only
+// while the call is still waiting.)
 func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		_, err = enter(ctx, b, r)
 		cancel()
-		if err == nil { // a retry found it in time
+		if err == nil { // a retry found the node in time
 			require.Equal(t, faultproxy.Reset, fate)
 			require.NoError(t, b.Release(t.Context(), driver.Grant{Key: r.Key, Nonce: r.Nonce}))
 			continue
@@ -50,8 +50,8 @@ func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 	require.Eventually(t, renewed, 10*time.Second, 10*time.Millisecond)
 }
 
-// lostReplyIsFound: a request that is repeated after its reply was lost is granted the node that the first one
-// left. No other node is created.
+// lostReplyIsFound: if a request is repeated after its reply was lost, the repetition is granted the lock with the node
+// that the first attempt created. It creates no second node.
 func lostReplyIsFound(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func lostReplyIsFound(t *testing.T, n *network) {
 	require.NoError(t, err)
 	require.NoError(t, b.Release(t.Context(), driver.Grant{Key: r.Key, Nonce: r.Nonce}))
 	r.Nonce = driver.NewNonce()
-	require.NoError(t, n.DropReply(b)) // no request came since, so the next request creates the node
+	require.NoError(t, n.DropReply(b)) // the backend knows the queue to be empty, so its next request creates the node
 	g, err := b.Acquire(t.Context(), r)
 	require.NoError(t, err)
 	q, err := n.queue(r.Key)
@@ -79,7 +79,7 @@ func lostReplyIsFound(t *testing.T, n *network) {
 }
 
 // releaseAfterLossIsNoSuccess: if the session was lost and another client holds the lock, Release returns an error and
-// does not touch the other's node. (Unlock of another library returns nil.)
+// does not delete the node of that client. (In another lock library, Unlock returns nil.)
 func releaseAfterLossIsNoSuccess(t *testing.T, n *network) {
 	b, err := n.open()
 	require.NoError(t, err)
@@ -95,8 +95,8 @@ func releaseAfterLossIsNoSuccess(t *testing.T, n *network) {
 	require.NoError(t, next.Renew(t.Context()))
 }
 
-// namesArePrefixesOfNone: no name is a prefix of another. A lock on job/1 leaves job free, and the other way round.
-// Every name is allowed, also those that have another meaning in ZooKeeper.
+// namesArePrefixesOfNone: a lock on job/1 does not block job, and a lock on job does not block job/1. All names are
+// allowed, also names that have another meaning in ZooKeeper.
 func namesArePrefixesOfNone(t *testing.T, n *network) {
 	b := n.watching
 	for _, name := range []string{"job/1", "job", "job/", "job/1/", "job%2F1", "%", ".", "..", "zookeeper", "locks", "\x01", "🔒", "lock-0000000000"} {
@@ -119,8 +119,8 @@ func oneSessionHoldsANameOnce(t *testing.T, n *network) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// The servers remove the node of a free lock, and its version restarts. Tokens still rise, and a backend that remembers
-// the old version is not granted a held lock.
+// The servers remove the node of a free lock, so the version of a new node starts again. Tokens still rise. A backend
+// that remembers the old version is not granted a lock that another client holds at the same version.
 func TestAnEmptyLockIsClearedAway(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "-Dznode.container.checkIntervalMs=50")
@@ -150,7 +150,7 @@ func TestAnEmptyLockIsClearedAway(t *testing.T) {
 	require.Len(t, children, 1, "a refusal leaves nothing behind")
 }
 
-// Another program's nodes below a lock, such as those of ZooKeeper's lock recipe, are in the same queue.
+// Programs that use ZooKeeper's own lock recipe on a lock's node wait in the same queue.
 func TestForeignNodesStandInTheQueue(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -169,7 +169,8 @@ func TestForeignNodesStandInTheQueue(t *testing.T) {
 	require.NoError(t, <-waits)
 }
 
-// Options that ZooKeeper cannot keep, and invalid options, are refused by name.
+// If a request has an option that ZooKeeper cannot keep, the error names the option. New's invalid options are refused
+// with an error that names them.
 func TestWhatZooKeeperCannotKeepIsRefused(t *testing.T) {
 	t.Parallel()
 	l := lockerOn(t, open(t, []string{server(t)}, root()))

@@ -27,8 +27,8 @@ func entries(tb testing.TB, n *network, key driver.Key) int {
 	return len(q)
 }
 
-// watching returns how many watches the servers have on nodes in key's queue. Each waiter has two: on the two nodes
-// before its own, or on the node before it and its own.
+// watching returns how many watches the servers have on nodes in key's queue. Each waiter has two watches: on the two
+// nodes before its own, or on the node before its own and on its own node.
 func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 	tb.Helper()
 	for _, s := range n.servers {
@@ -37,18 +37,18 @@ func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 	return all
 }
 
-// watched waits until there are that many watches.
+// watched waits until there are want watches on nodes in key's queue.
 func watched(t *testing.T, n *network, key driver.Key, want int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return watching(t, n, key) == want }, 10*time.Second, 5*time.Millisecond)
 }
 
-// enter waits in the queue until ctx ends.
+// enter waits in the queue until the lock is granted or ctx ends.
 func enter(ctx context.Context, b *zklock.Backend, r driver.Request) (driver.Grant, error) {
 	return b.Await(ctx, r, func(*driver.Held) context.Context { return ctx })
 }
 
-// queued starts a waiter, and returns when its node is in the queue.
+// queued starts a waiter, and returns when its node is in the queue. The channel receives the waiter's error or nil.
 func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r driver.Request) <-chan error { //nolint:revive // ctx is what the test is about
 	t.Helper()
 	before := entries(t, n, r.Key)
@@ -61,8 +61,8 @@ func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r 
 	return done
 }
 
-// onlyTwoOfAHundredWaitersWake: a hundred processes wait, in the order of their requests. When the holder dies, one of
-// them is granted the lock, and the next one prepares to be next. The others do nothing, and keep their watches.
+// onlyTwoOfAHundredWaitersWake: when the holder of a lock dies, only two of a hundred waiting processes wake. The first
+// is granted the lock. The second becomes the first waiter. The other processes keep their watches and send no request.
 func onlyTwoOfAHundredWaitersWake(t *testing.T, n *network) {
 	const many = 100
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +80,7 @@ func onlyTwoOfAHundredWaitersWake(t *testing.T, n *network) {
 	require.NoError(t, n.Expire(ctx, r.Key))
 	require.NoError(t, <-waiters[0])
 	t.Logf("%d waiters, the holder's session ended: %d requests by all clients", many, received(t, n)-before)
-	watched(t, n, r.Key, 2*(many-1)+1) // the new holder's watch on its own node is left
+	watched(t, n, r.Key, 2*(many-1)+1) // the new holder's watch on its own node remains
 	for _, w := range waiters[1:] {
 		assert.Empty(t, w)
 	}
@@ -127,8 +127,8 @@ func waitersAreServedInOrder(t *testing.T, n *network) {
 	assert.IsIncreasing(t, tokens)
 }
 
-// If the next waiter dies, a released lock stays blocked for the waiters behind it until the servers end its session,
-// and no longer.
+// If the first waiter in the queue dies, a released lock stays blocked for the waiters behind it only until the servers
+// end the dead waiter's session.
 func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -152,8 +152,8 @@ func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	}
 }
 
-// deadWaiterGrantsNothing: if a waiter in the middle dies, a waiter that watched it reads the queue, finds
-// others before its node, and continues to wait. The other waiters do nothing.
+// deadWaiterGrantsNothing: if a waiter in the middle of the queue dies, the waiters that watched its node read the
+// queue, find other nodes before their own, and continue to wait. Other waiters do nothing.
 func deadWaiterGrantsNothing(t *testing.T, n *network) {
 	g, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
@@ -184,8 +184,8 @@ func deadWaiterGrantsNothing(t *testing.T, n *network) {
 	require.NoError(t, <-waits)
 }
 
-// waiterBehindOthersNoticesItsDeletion: a waiter behind others whose own node is deleted notices it during the wait,
-// although nothing that it watches has changed.
+// waiterBehindOthersNoticesItsDeletion: if the node of a waiter that is not the first is deleted, the waiter notices
+// this during its wait, although none of the nodes that it watches has changed.
 func waiterBehindOthersNoticesItsDeletion(t *testing.T, n *network) {
 	_, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
@@ -207,8 +207,8 @@ func waiterBehindOthersNoticesItsDeletion(t *testing.T, n *network) {
 	}
 }
 
-// waiterBehindOthersLearnsTheHolder: a waiter behind others learns the holder after a tenth of a second, and also
-// when its wait ends before that.
+// waiterBehindOthersLearnsTheHolder: a waiter that is not the first gets the holder's description after a tenth of a
+// second, and also when its wait ends earlier.
 func waiterBehindOthersLearnsTheHolder(t *testing.T, n *network) {
 	lease, err := lockerOn(t, n.watching, rowlock.Holder("the holder")).Acquire(t.Context(), "a")
 	require.NoError(t, err)
@@ -234,9 +234,9 @@ func waiterBehindOthersLearnsTheHolder(t *testing.T, n *network) {
 	}
 }
 
-// waiterWithoutItsNodeIsNotGranted: if the next waiter's node was deleted just before the holder's, the waiter behind
-// it is granted the lock, and the next waiter is not. This holds whether it gets the two events in this order or both
-// at once.
+// waiterWithoutItsNodeIsNotGranted: if the first waiter's node is deleted just before the holder's node, the second
+// waiter is granted the lock, and the first is not. This holds whether the first waiter gets the two events one after
+// the other, or finds both changes after a reconnect.
 func waiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
 	for name, cut := range map[string]bool{"at-once": false, "later": true} {
 		g, err := n.watching.Acquire(t.Context(), request(name))
@@ -259,7 +259,7 @@ func waiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
 	}
 }
 
-// Repeated brief waits for a held lock leave no watches.
+// Repeated brief waits for a held lock do not leave one watch each.
 func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -276,8 +276,8 @@ func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 	assert.Equal(t, 1, entries(t, n, r.Key))
 }
 
-// readersAndWritersQueue: readers hold the lock together. They wait behind an earlier writer, and before a later one.
-// Readers behind a writer are granted the lock together.
+// readersAndWritersQueue: several readers hold the lock at the same time. Readers wait for an earlier writer, but not
+// for a later writer. Readers that wait behind the same writer are granted the lock together.
 func readersAndWritersQueue(t *testing.T, n *network) {
 	key := driver.Key{Name: "a"}
 	one, err := n.watching.Shared().Acquire(t.Context(), request("a"))
@@ -303,7 +303,7 @@ func readersAndWritersQueue(t *testing.T, n *network) {
 		require.NoError(t, err)
 		readers = append(readers, queued(t, n, b.Shared(), t.Context(), request("a")))
 	}
-	watched(t, n, key, 2+3+3) // the writer's on the readers before it, and the readers' on the writer and their own nodes
+	watched(t, n, key, 2+3+3) // 2: the writer's watches on the readers before it; 3+3: the waiting readers' watches on the writer and on their own nodes
 	require.NoError(t, n.watching.Shared().Release(t.Context(), one))
 	require.Empty(t, writer, "the second reader still holds the lock")
 	q, err := n.queue(key)
@@ -323,7 +323,7 @@ func readersAndWritersQueue(t *testing.T, n *network) {
 	require.Equal(t, 3, entries(t, n, key))
 }
 
-// Names of any bytes are escaped for ZooKeeper, and read back.
+// Every UTF-8 name can be escaped for ZooKeeper, and unescaping returns the same name.
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"a/b", ".", "..", "...", "%2F", "\x01\x7f\u0085", "🔒", "\ue000\ufffe", "é世"} {
 		f.Add(s)
@@ -338,7 +338,7 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// After 2³¹ children of a lock, the sequence numbers become negative, and the queue's order stays right.
+// After a lock has had 2³¹ children, sequence numbers become negative. The order of the queue stays right.
 func TestSequenceNumbersPassTheirEnd(t *testing.T) {
 	order := []string{
 		"lock-2147483646", "_c_x-lock-2147483647", "_c_x-lock--2147483648", "_c_x-lock--2147483647",

@@ -11,12 +11,12 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// A waiter that may join a queue but not read the nodes of others gets an error at once. Otherwise it would retry its
-// watches as fast as the servers answer.
+// A waiter that may create a node in a queue, but may not read other nodes, gets an error at once. Otherwise it would
+// request its watches again and again, as fast as the servers answer.
 func TestAWaiterThatMayNotReadIsToldSo(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
-	g, err := n.watching.Acquire(t.Context(), request("a")) // lets every user list the queue
+	g, err := n.watching.Acquire(t.Context(), request("a")) // creates a lock's node on which every user may list the queue
 	require.NoError(t, err)
 	require.NoError(t, n.watching.Release(t.Context(), g))
 	holder := open(t, n.servers, n.root, zklock.Digest("u", "p"), zklock.ACL(zk.DigestACL(zk.PermAll, "u", "p")...))

@@ -14,10 +14,10 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// lostSessionEndsItsLeasesOnly: the loss of a session ends all leases on it, and the locker continues with a
-// new session. (The lock object of another library is unusable after that.)
+// lostSessionEndsItsLeasesOnly: the loss of a session ends all leases on that session, and no others. The locker
+// continues with a new session. (In another lock library, the lock object is unusable after such a loss.)
 func lostSessionEndsItsLeasesOnly(t *testing.T, n *network) {
-	l := lockerOn(t, n.watching, rowlock.TTL(time.Minute)) // the next renewal is far away
+	l := lockerOn(t, n.watching, rowlock.TTL(time.Minute)) // so long that no renewal runs during the test
 	var leases []*rowlock.Lease
 	for _, name := range []string{"a", "b", "c"} {
 		lease, err := l.Acquire(t.Context(), name)
@@ -72,8 +72,8 @@ func sessionExpiryWhileWaiting(t *testing.T, n *network) {
 	require.NotNil(t, <-got)
 }
 
-// A client that was cut off until its trust ended does not resume its old session, which would hold the name while the
-// client sends pings.
+// If a client was cut off until its trust ended, it does not resume its old session. Otherwise that session would hold
+// the name for as long as the client sends pings.
 func TestAnUntrustedSessionIsEnded(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -91,8 +91,8 @@ func TestAnUntrustedSessionIsEnded(t *testing.T) {
 	require.Greater(t, next.Token(), lease.Token())
 }
 
-// A client moves from a server that falls silent during a request to another, in time for the lease, although
-// ZooKeeper's client would wait for longer than the lease is trusted.
+// If a server stops answering during a request, the session moves to another server early enough to renew the lease.
+// ZooKeeper's client alone would wait for longer than the lease is trusted.
 func TestASilentServerIsLeft(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -109,7 +109,8 @@ func TestASilentServerIsLeft(t *testing.T) {
 	require.NoError(t, lease.Err())
 }
 
-// A server that accepts connections and sends nothing, like a suspended one, is skipped.
+// If a server accepts connections but sends nothing, for example because it is suspended, the session connects to
+// another server.
 func TestAServerThatDoesNotGreetIsPassed(t *testing.T) {
 	t.Parallel()
 	servers := []string{server(t)}
@@ -119,7 +120,7 @@ func TestAServerThatDoesNotGreetIsPassed(t *testing.T) {
 		defer l.Close()
 		servers = append(servers, l.Addr().String())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the client would wait that long on two of them
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // without handshakeLimit, the client would spend this time on two of these servers
 	defer cancel()
 	r := request("a")
 	r.TTL = time.Second
@@ -127,8 +128,8 @@ func TestAServerThatDoesNotGreetIsPassed(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A wait that is longer than a session is trusted without a proof keeps its place in the queue, and its grant is a
-// lease that lasts.
+// A wait may last longer than a session is trusted without a proof. The waiter keeps its node in the queue, and the
+// lease that it is granted can be renewed.
 func TestALongWaitKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -146,7 +147,7 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
 	before, err := n.queue(key)
 	require.NoError(t, err)
-	time.Sleep(2 * time.Second) // this delay is what the test examines
+	time.Sleep(2 * time.Second) // longer than the session is trusted without a proof
 	require.NoError(t, first.Release(t.Context()))
 	lease := <-got
 	require.NotNil(t, lease)
@@ -156,8 +157,8 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.NoError(t, lease.Renew(t.Context()))
 }
 
-// A grant is trusted for eight tenths of the requested TTL, or for four tenths of the session's timeout if the servers
-// limit that. Here they permit ten minutes.
+// A grant is trusted for eight tenths of the requested TTL. If the servers limit the session's timeout, it is trusted
+// for four tenths of that timeout. The servers of this test permit ten minutes.
 func TestHowLongAGrantIsTrusted(t *testing.T) {
 	t.Parallel()
 	b := open(t, []string{server(t)}, root())
@@ -170,8 +171,8 @@ func TestHowLongAGrantIsTrusted(t *testing.T) {
 	}
 }
 
-// Without a server, a call reports within its limit that there is none. After Close, it reports that the backend is
-// closed.
+// If no server can be reached, a call fails within its time limit with ErrUnavailable and the reason. After Close, a
+// call fails with an error that says that the backend is closed.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	b := open(t, []string{"127.0.0.1:1"})

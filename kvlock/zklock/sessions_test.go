@@ -12,13 +12,13 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// connections returns how many sessions have connections to a server.
+// connections returns how many sessions are connected to a server.
 func connections(tb testing.TB, addr string) int {
 	tb.Helper()
 	return strings.Count(fourLetters(tb, addr, "cons"), ",to=")
 }
 
-// By default a server accepts 60 connections of one address. TTLs that differ a little share one.
+// Similar TTLs share one connection. By default, a server accepts only 60 connections from one address.
 func TestManyTTLsShareConnections(t *testing.T) {
 	t.Parallel()
 	addr := alone(t).Addr
@@ -28,10 +28,10 @@ func TestManyTTLsShareConnections(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, lease.Err())
 	}
-	require.LessOrEqual(t, connections(t, addr), 17) // number of lengths from one second
+	require.LessOrEqual(t, connections(t, addr), 17) // the number of lengths of one second or more
 }
 
-// A Root that may be inside the locks of another Root is refused: its nodes would be in the queues of the other's
+// New refuses a Root that may be below the locks of another Root, because its nodes would be in the queues of those
 // locks.
 func TestARootInsideAnothersLocks(t *testing.T) {
 	t.Parallel()
@@ -45,13 +45,13 @@ func TestARootInsideAnothersLocks(t *testing.T) {
 	}
 }
 
-// A session without locks and waiters ends after a while, and at once when the locker is closed. A session with locks
-// stays, and the next lock gets a new session.
+// A session without locks and waiters ends after some time, or at once when the locker is closed. The next lock then
+// gets a new session. A session with locks stays.
 func TestIdleSessionsEnd(t *testing.T) {
 	t.Parallel()
 	addr := alone(t).Addr
 	b := open(t, []string{addr}, root())
-	b.SetLinger(500 * time.Millisecond) // long enough to be used first, even on a busy machine
+	b.SetLinger(500 * time.Millisecond) // long enough to use the session before it ends, even on a loaded machine
 	acquire := func(name string, ttl time.Duration) driver.Grant {
 		t.Helper()
 		r := request(name)
@@ -82,8 +82,9 @@ func TestIdleSessionsEnd(t *testing.T) {
 	require.NoError(t, kept.Release(t.Context()))
 }
 
-// Texts that are no server address are refused at once. ZooKeeper's own clients accept a list of servers and a root in
-// one string. Here that would be resolved as a host name, repeatedly.
+// rowlock.New refuses a server that is not a host:port or a host. ZooKeeper's own clients accept a list of servers and
+// a root in one string. Without the check, this backend would try again and again to resolve such a string as a host
+// name.
 func TestServersThatAreNoAddress(t *testing.T) {
 	t.Parallel()
 	for _, servers := range [][]string{

@@ -14,8 +14,8 @@ import (
 )
 
 // Promise 8: the requested session timeout is twice the TTL, and the servers limit it to their minimum and maximum.
-// After a crash the name is held for that time plus a tick. A lease is trusted for four tenths of the granted timeout,
-// or for its TTL if that is shorter.
+// After a crash the name stays held for the granted timeout plus a tick. A lease is trusted for four tenths of the
+// granted timeout, or for its TTL if the TTL is shorter.
 func TestTheTimeoutIsTwiceTheTTL(t *testing.T) {
 	t.Parallel()
 	addr := alone(t).Addr
@@ -24,7 +24,7 @@ func TestTheTimeoutIsTwiceTheTTL(t *testing.T) {
 	assert.Equal(t, 2*number(t, addr, "conf", `tickTime=(\d+)`), least, "the default")
 	for _, c := range []struct{ ttl, trusted time.Duration }{
 		{3 * time.Second, 2400 * time.Millisecond},
-		{time.Millisecond * time.Duration(least) / 10, time.Millisecond * time.Duration(least) / 10}, // less than the minimum
+		{time.Millisecond * time.Duration(least) / 10, time.Millisecond * time.Duration(least) / 10}, // twice this TTL is less than the minimum timeout
 		{time.Millisecond * time.Duration(most), time.Millisecond * time.Duration(most) * 4 / 10},
 	} {
 		b := zklock.New([]string{addr}, root())

@@ -2,8 +2,9 @@ package zklock
 
 import "testing"
 
-// Events of one connection arrive in the order in which they happened. An event of another connection has no place in
-// that order, so the waiter must then ask whether its own node existed longer.
+// Events on one connection arrive in the order in which they happened, so their order shows whether the waiter's own
+// node existed longer than the other node. If the watch on its own node was set on another connection, the waiter must
+// ask the server.
 func TestOrderIsThatOfOneConnection(t *testing.T) {
 	const before, now = 1, 2
 	for stood, want := range map[int]bool{0: false, before: false, now: true} {
@@ -20,8 +21,8 @@ func TestOrderIsThatOfOneConnection(t *testing.T) {
 	}
 }
 
-// If a deletion is reported for a watch that was set on another connection, an earlier change of the node, such as a
-// pause, may have gone unreported. So the next waiter asks the server.
+// A deletion may be reported for a watch that was set on an earlier connection. An earlier change of that node, such as
+// a pause, may then not have been reported. So the next waiter asks the server.
 func TestDeletionAcrossConnectionsIsLookedAt(t *testing.T) {
 	for _, stood := range []int{0, 1} {
 		mine, other := &watch{fired: make(chan struct{}), stood: 2}, &watch{fired: make(chan struct{}), stood: stood}
