@@ -195,8 +195,8 @@ func (n *network) queue(key driver.Key) ([]string, error) {
 }
 
 // endSession ends a session of another client. It connects with that session's secret, like the owner of the session,
-// and then closes the session. The owner must not reconnect meanwhile: a session that moves between connections is a
-// case that does not happen otherwise.
+// and then closes the session. Meanwhile the owner must not reconnect. Otherwise its session would end on a live
+// connection, which servers never do.
 func (n *network) endSession(id int64) error {
 	n.ending.Lock()
 	defer n.ending.Unlock()

@@ -22,7 +22,7 @@ func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 	require.NoError(t, err)
 	kept, err := b.Acquire(t.Context(), request("kept"))
 	require.NoError(t, err)
-	warm, err := b.Acquire(t.Context(), request("a")) // creates the lock's node
+	warm, err := b.Acquire(t.Context(), request("a")) // creates the lock's node first
 	require.NoError(t, err)
 	require.NoError(t, b.Release(t.Context(), warm))
 	renewed := func() bool {
@@ -58,7 +58,7 @@ func lostReplyIsFound(t *testing.T, n *network) {
 	_, err = b.Acquire(t.Context(), request("warm"))
 	require.NoError(t, err)
 	r := request("warm2")
-	_, err = b.Acquire(t.Context(), r) // creates the lock's node
+	_, err = b.Acquire(t.Context(), r) // creates the lock's node first
 	require.NoError(t, err)
 	require.NoError(t, b.Release(t.Context(), driver.Grant{Key: r.Key, Nonce: r.Nonce}))
 	r.Nonce = driver.NewNonce()
