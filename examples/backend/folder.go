@@ -17,7 +17,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// change is one transaction on the row of key: lock, read, decide, write. If decide fails, nothing is written.
+// change runs one transaction on the row of key: it locks the file, reads the row, calls decide, and writes the row.
+// If decide fails, nothing is written.
 func (s *Store) change(ctx context.Context, key driver.Key, decide func(l *row, now time.Time) error) error {
 	folder, err := s.enter(key)
 	if err != nil {
@@ -38,7 +39,8 @@ func (s *Store) change(ctx context.Context, key driver.Key, decide func(l *row, 
 	return write(filepath.Join(folder, "row"), l)
 }
 
-// enter returns the folder of key, and makes it if it is missing. No key contains NUL, so no two keys share a folder.
+// enter returns the folder of key, and creates the folder if it is missing. The name of the folder is a hash of
+// namespace and name with a NUL between them. No key contains NUL, so no two keys share a folder.
 func (s *Store) enter(key driver.Key) (string, error) {
 	sum := sha256.Sum256([]byte(key.Namespace + "\x00" + key.Name))
 	folder := filepath.Join(s.folder, hex.EncodeToString(sum[:16]))
@@ -52,7 +54,8 @@ func (s *Store) enter(key driver.Key) (string, error) {
 	}
 }
 
-// lock waits until no other request has the file locked, or ctx ends. The kernel unlocks the file of a process that dies.
+// lock locks the file at path. It waits while another request has the file locked, until ctx ends. If a process dies,
+// the kernel unlocks its files.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -77,7 +80,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// read returns the row in the file, or an empty one if there is none.
+// read returns the row in the file, or an empty row if the file does not exist.
 func read(path string) (*row, error) {
 	l := new(row)
 	text, err := os.ReadFile(path)
@@ -90,7 +93,7 @@ func read(path string) (*row, error) {
 	return l, json.Unmarshal(text, l)
 }
 
-// write replaces the file in one step, so that a process that dies here leaves the old row or the new one.
+// write replaces the file in one step. If the process dies meanwhile, the file has either the old row or the new row.
 func write(path string, l *row) error {
 	text, err := json.Marshal(l)
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// harness opens clients of the store in a folder, and brings about what the suite cannot.
+// harness opens clients of the store in a folder, and causes the faults that the suite cannot cause itself.
 type harness struct{ folder string }
 
 // Open implements [locktest.Harness].
@@ -18,7 +18,7 @@ func (h harness) Open(context.Context) (driver.Backend, error) {
 	return &client{Store: New(h.folder)}, nil
 }
 
-// Close implements [locktest.Closer]. A client keeps nothing open.
+// Close implements [locktest.Closer]. A client has no open files or connections.
 func (h harness) Close(driver.Backend) error { return nil }
 
 // Expire implements [locktest.Expirer].
@@ -42,12 +42,12 @@ func (h harness) Crash(b driver.Backend) error { return h.Cut(b) }
 // DropReply implements [locktest.ReplyDropper].
 func (h harness) DropReply(b driver.Backend) error { return b.(*client).set(false, true) }
 
-// client is the way of one process to the store, on which requests and replies can be lost.
+// client stands for one process. It sends requests to the store, and can lose requests and replies.
 type client struct {
 	*Store
 	mu       sync.Mutex
-	cut      bool // nothing arrives, in neither direction
-	dropNext bool // the next reply does not arrive
+	cut      bool // all requests and replies are lost
+	dropNext bool // the next reply is lost
 }
 
 func (c *client) set(cut, dropNext bool) error {
@@ -57,7 +57,7 @@ func (c *client) set(cut, dropNext bool) error {
 	return nil
 }
 
-// next says what happens to the next request.
+// next reports whether the next request is lost, and whether its reply is lost.
 func (c *client) next() (cut, drop bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,8 @@ func (c *client) next() (cut, drop bool) {
 	return cut, drop
 }
 
-// carry brings a request to the store and its reply back, unless one of them is lost.
+// carry sends a request to the store and returns the reply. If the request or the reply is lost,
+// carry returns an error when ctx ends.
 func carry[T any](ctx context.Context, c *client, send func() (T, error)) (T, error) {
 	cut, drop := c.next()
 	if !cut {

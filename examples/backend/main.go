@@ -1,11 +1,12 @@
 //go:build unix && !aix && !solaris
 
-// Command backend is a backend of rowlock for a store that needs no server, as small as it can be. docs/backend.md builds it
-// step by step. It is no package, because it is for reading and not for production.
+// Command backend is a small example of a backend of rowlock, for a store that needs no server.
+// docs/backend.md builds the backend step by step. It is not a package for import, because it is not meant for
+// production.
 //
 //	go run ./examples/backend FOLDER NAME
 //
-// holds NAME for ten seconds. Run it twice to see the second process wait for the first.
+// holds NAME for ten seconds. Run the command twice at the same time to see the second process wait for the first.
 package main
 
 import (

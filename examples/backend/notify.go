@@ -16,7 +16,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// patience is how long a release waits for a subscriber whose socket is full, which has enough wake-ups.
+// patience is how long a release waits for a subscriber whose socket is full. The release then skips this subscriber,
+// which already has notifications to read.
 const patience = 10 * time.Millisecond
 
 // Notify implements [driver.Notifier]. A subscriber is a socket in the folder of the key.
@@ -42,7 +43,8 @@ func (s *Store) Notify(_ context.Context, key driver.Key, wake func()) (stop fun
 	}, nil
 }
 
-// wake notifies the subscribers of key in all processes. One that cannot be reached polls.
+// wake notifies the subscribers of key in all processes. A subscriber that cannot be reached notices the release when
+// it polls.
 func (s *Store) wake(key driver.Key) {
 	folder, err := s.enter(key)
 	if err != nil {
@@ -56,7 +58,7 @@ func (s *Store) wake(key driver.Key) {
 		path := filepath.Join(folder, file.Name())
 		socket, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			_ = os.Remove(path) // its process has died
+			_ = os.Remove(path) // the process of this subscriber has died
 		}
 		if err != nil {
 			continue

@@ -8,7 +8,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// row is what the store keeps of one key. It is never deleted, because the next token must exceed Token.
+// row is the data that the store keeps for one key. It is never deleted, because the next token must be larger than
+// Token.
 type row struct {
 	Key      driver.Key // for people
 	Nonce    driver.Nonce
@@ -16,18 +17,18 @@ type row struct {
 	Holder   string
 	Note     string
 	Granted  time.Time
-	Expires  time.Time // the lease ends unless it is renewed
-	Free     time.Time // the key can be granted to another from then on
+	Expires  time.Time // when the lease ends unless it is renewed
+	Free     time.Time // from when the key can be granted again
 	Released bool
 }
 
-// heldBy reports whether the present grant has this nonce and token. Zero matches any token.
+// heldBy reports whether the current grant has this nonce and token. A zero token matches any token.
 func (l *row) heldBy(nonce driver.Nonce, token driver.Token) bool {
 	return !l.Released && l.Nonce == nonce && (token == 0 || l.Token == token)
 }
 
-// grant makes the grant of r the present one. The token is also at least the clock's value, so
-// it rises even if the row was deleted.
+// grant replaces the current grant by a new grant for r. The new token is at least the clock's time in microseconds.
+// So tokens rise even if the row was deleted.
 func (l *row) grant(r driver.Request, now time.Time) {
 	token := max(l.Token+1, driver.Token(now.UnixMicro()))
 	*l = row{Key: r.Key, Nonce: r.Nonce, Token: token, Holder: r.Holder, Note: r.Note, Granted: now}

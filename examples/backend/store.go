@@ -18,7 +18,7 @@ var (
 	_ driver.Notifier = (*Store)(nil)
 )
 
-// New returns the store in folder, which the operator has made. It does no I/O.
+// New returns the store in folder, which must exist. It does no I/O.
 func New(folder string) *Store { return &Store{folder} }
 
 // Acquire implements [driver.Backend].
@@ -71,7 +71,7 @@ func (s *Store) Release(ctx context.Context, g driver.Grant) error {
 	err := s.change(ctx, g.Key, func(l *row, _ time.Time) error {
 		switch {
 		case l.Released && l.Nonce == g.Nonce && l.Token == g.Token:
-			return nil // by an earlier request for the same grant
+			return nil // an earlier request has already released the grant
 		case !l.heldBy(g.Nonce, g.Token):
 			return driver.ErrNotHeld
 		}
@@ -85,8 +85,8 @@ func (s *Store) Release(ctx context.Context, g driver.Grant) error {
 	return err
 }
 
-// Capabilities implements [driver.Backend]. A restart of the machine may empty the folder. The tokens then rise only as
-// far as the clock does, so they are not promised to be linearizable.
+// Capabilities implements [driver.Backend]. A restart of the machine may empty the folder. After that,
+// tokens rise only if the clock was not set back. So the tokens are declared as best effort, and not as linearizable.
 func (s *Store) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "folder", Token: driver.BestEffortToken, Wakes: true}
 	if s.folder == "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// asCommand is set in the environment of a test binary that is to be the command.
+// asCommand is an environment variable. If it is set, the test binary runs as the command.
 const asCommand = "ROWLOCK_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return harness{tb.TempDir()} })
 }
 
-// A process that waits is granted the name after the process that holds it has released, with a larger token.
+// When one process releases the name, a waiting process is granted the name with a larger token.
 func TestTwoProcesses(t *testing.T) {
 	folder := t.TempDir()
 	holder := exec.CommandContext(t.Context(), os.Args[0], folder, "nightly")
@@ -63,10 +63,11 @@ func TestTwoProcesses(t *testing.T) {
 	if lease.Token() <= token {
 		t.Fatalf("token %d was granted after %d", lease.Token(), token)
 	}
-	_ = holder.Wait() // it says that it was interrupted
+	_ = holder.Wait() // the error is expected: the process was interrupted
 }
 
-// A folder that is missing is an error that a retry cannot fix, and New finds an empty path.
+// If the folder is missing, Acquire returns an error that a retry cannot fix. If the path is empty,
+// rowlock.New returns an error.
 func TestAMissingFolderIsPermanent(t *testing.T) {
 	s := New(filepath.Join(t.TempDir(), "missing"))
 	_, err := s.Acquire(t.Context(), driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: time.Minute})

@@ -11,13 +11,14 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Job returns a job that does its work while it holds the lock name. If another process holds the lock, it does
-// nothing. The ctx of work ends with ctx and when the lock is lost, and carries the lease for package fence.
+// Job returns a job that does its work while it holds the lock name. If another process holds the lock,
+// the job does nothing. The ctx of work ends when ctx ends or the lock is lost, and carries the lease for package
+// fence.
 //
 // The options should have a MinHold of about the schedule's interval, minus the difference between the processes'
-// clocks. Without it, a process whose clock is slow repeats the run after the first process has finished.
+// clocks. Without MinHold, a process whose clock is slow repeats the run after the first process has finished.
 //
-// cron cannot return a job's error, so Job logs it. It is not an error if another process was first.
+// cron cannot return a job's error, so Job logs it. If another process holds the lock, Job logs that at level Debug.
 func Job(ctx context.Context, locker *rowlock.Locker, name string, log *slog.Logger, work func(ctx context.Context, lease *rowlock.Lease) error, opts ...rowlock.Option) cron.Job {
 	return cron.FuncJob(func() {
 		err := locker.TryDo(ctx, name, work, opts...)

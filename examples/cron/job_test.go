@@ -30,7 +30,8 @@ func locker(t *testing.T, store *memlock.Backend) *rowlock.Locker {
 	return l
 }
 
-// Five processes start the same run, one after another. One does it, and the others return no error.
+// Five processes start the same run, one after another. One process does the work, and the other processes return no
+// error.
 func TestOneProcessRunsAJob(t *testing.T) {
 	store, schedule := memlock.New(), upstream.New()
 	var said bytes.Buffer
@@ -47,7 +48,7 @@ func TestOneProcessRunsAJob(t *testing.T) {
 	assert.Empty(t, said.String())
 }
 
-// On its own schedule a job runs under its lock. Its ctx ends when the lock is lost, and its error is logged.
+// A job on a cron schedule runs under its lock. Its ctx ends when the lock is lost, and its error is logged.
 func TestALossIsToldAndLogged(t *testing.T) {
 	store := memlock.New()
 	schedule := upstream.New(upstream.WithSeconds())
@@ -78,7 +79,7 @@ func TestALossIsToldAndLogged(t *testing.T) {
 	assert.Contains(t, said.String(), "cut off")
 }
 
-// locked is a buffer for several goroutines.
+// locked is a buffer that several goroutines can use at the same time.
 type locked struct {
 	mu *sync.Mutex
 	to *bytes.Buffer

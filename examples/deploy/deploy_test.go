@@ -1,5 +1,5 @@
-// Package deploy has the files with which systemd and Kubernetes run a command under a lock. Its tests read them, and
-// run their commands.
+// Package deploy has the files with which systemd and Kubernetes run a command under a lock. Its tests read these
+// files, and run the commands in them.
 package deploy_test
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// command builds rowlock once.
+// command builds the command rowlock once, and returns its path.
 var command = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "deploy")
 	if err != nil {
@@ -57,7 +57,7 @@ func run(t *testing.T, dir string, line []string, job ...string) int {
 	return 0
 }
 
-// unit reads the settings of a unit file, each with all of its values.
+// unit returns the settings of a unit file. A setting has several values if the file sets it several times.
 func unit(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	file, err := os.Open(name)
@@ -86,8 +86,8 @@ func codes(t *testing.T, text string) (all []int) {
 	return all
 }
 
-// The unit's command works. The job's exit code is the unit's. If another machine holds the lock or has just released
-// it, systemd sees a success. An error that a retry cannot fix is not retried.
+// The command of the unit works, and ends with the exit code of the job. If the lock is held, or was just released,
+// systemd counts the run as a success. An error that a retry cannot fix is not retried.
 func TestTheServiceRuns(t *testing.T) {
 	service := unit(t, "nightly.service")
 	line := strings.Fields(service["ExecStart"][0])
@@ -130,8 +130,8 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	}
 }
 
-// Kubernetes knows every field of the CronJob, and its command works. The exit codes that end the job are those that a
-// retry cannot fix, as for systemd.
+// Kubernetes knows every field of the CronJob, and the command of the CronJob works. The exit codes that end the job
+// are those that a retry cannot fix, as for systemd.
 func TestTheCronJobRuns(t *testing.T) {
 	job := readCronJob(t).Spec.JobTemplate.Spec
 	pod := job.Template.Spec

@@ -8,7 +8,8 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Elector is a gocron.Elector: one process runs all jobs until it ends or loses its lease. Then another process does.
+// Elector is a gocron.Elector: one process runs all jobs until it ends or loses its lease. Then another process runs
+// them.
 type Elector struct{ term atomic.Pointer[rowlock.Lease] }
 
 // ErrNoLeader is the error of IsLeader in a process that does not lead.
@@ -25,7 +26,8 @@ func (e *Elector) Campaign(ctx context.Context, locker *rowlock.Locker, name str
 	}, opts...)
 }
 
-// IsLeader sends no request. It reads the lease's clocks, so its answer is also right after the process was suspended.
+// IsLeader sends no request. It checks the lease's deadline with the local clocks, so its result is also correct
+// after the process was suspended.
 func (e *Elector) IsLeader(context.Context) error {
 	lease := e.term.Load()
 	if lease == nil {

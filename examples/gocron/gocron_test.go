@@ -42,8 +42,8 @@ func start(t *testing.T, s upstream.Scheduler, task upstream.Task, opts ...upstr
 	return job
 }
 
-// Two processes start the same run. One does it, however short it is, and the other gets the error that the lock is
-// held.
+// Two processes start the same run of a job. One process does the run, however short the run is.
+// The other process gets the error that the lock is held.
 func TestOneProcessRunsAJob(t *testing.T) {
 	store := memlock.New()
 	var ran atomic.Int32
@@ -67,7 +67,7 @@ func TestOneProcessRunsAJob(t *testing.T) {
 	assert.Equal(t, int32(1), ran.Load())
 }
 
-// When its lock is lost, a task's ctx ends with the lock's error.
+// When the lock of a task is lost, the task's ctx ends, and its cause is the loss.
 func TestATaskIsToldOfALoss(t *testing.T) {
 	store := memlock.New()
 	s, locker := process(t, store)
@@ -82,13 +82,13 @@ func TestATaskIsToldOfALoss(t *testing.T) {
 	require.ErrorIs(t, wait(t, cause), rowlock.ErrLost)
 }
 
-// told is a gocron.Monitor that receives each run, including skipped ones.
+// told is a gocron.Monitor that receives the status of each run, including skipped runs.
 type told chan upstream.JobStatus
 
 func (c told) IncrementJob(_ uuid.UUID, _ string, _ []string, status upstream.JobStatus) { c <- status }
 func (c told) RecordJobTiming(_, _ time.Time, _ uuid.UUID, _ string, _ []string)         {}
 
-// One process of two leads and runs the jobs. The other skips them until the first one ends.
+// One of two processes leads and runs the jobs. The other process skips all jobs until the first process ends.
 func TestOneProcessLeads(t *testing.T) {
 	store := memlock.New()
 	type candidate struct {

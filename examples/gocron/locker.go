@@ -10,12 +10,12 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Locker returns a gocron.Locker: one of all processes does each run of a job. The name of the lock is that of the job,
-// so name each job with gocron.WithName.
+// Locker returns a gocron.Locker: each run of a job is done by one process only. The name of the lock is the name of
+// the job, so name each job with gocron.WithName.
 //
-// The options should have a MinHold of about the jobs' interval, minus the difference between the clocks. Without it, a
-// process whose clock is slow repeats the run after the first process has finished. gocron does not tell a job that its
-// lock was lost. If that matters, use [Task].
+// The options should have a MinHold of about the jobs' interval, minus the difference between the clocks.
+// Without MinHold, a process whose clock is slow repeats the run after the first process has finished.
+// gocron does not tell a job that its lock was lost. If that matters, use [Task].
 func Locker(locker *rowlock.Locker, opts ...rowlock.Option) gocron.Locker { return &jobs{locker, opts} }
 
 type jobs struct {
@@ -23,7 +23,7 @@ type jobs struct {
 	opts   []rowlock.Option
 }
 
-// Lock does not wait: if another process was first, there is nothing to do.
+// Lock does not wait, because another process that holds the lock already does the run.
 func (j *jobs) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 	lease, err := j.locker.TryAcquire(ctx, job, j.opts...)
 	if err != nil {
@@ -36,9 +36,9 @@ type held struct{ lease *rowlock.Lease }
 
 func (h held) Unlock(ctx context.Context) error { return h.lease.Release(ctx) }
 
-// Task returns a task that does its work while it holds the lock name, and does nothing while another process holds it.
-// The ctx of work ends when the lock is lost, and carries the lease for package fence. gocron passes it the ctx of the
-// job.
+// Task returns a task that does its work while it holds the lock name, and does nothing while another process holds
+// it. The ctx of work ends when the lock is lost, and carries the lease for package fence. gocron passes the ctx of
+// the job to the task.
 func Task(locker *rowlock.Locker, name string, work func(ctx context.Context, lease *rowlock.Lease) error, opts ...rowlock.Option) gocron.Task {
 	return gocron.NewTask(func(ctx context.Context) error { return locker.TryDo(ctx, name, work, opts...) })
 }

@@ -1,6 +1,6 @@
-// Package orders is an example to copy: a repository on database/sql. The database rejects the writes of a caller that
-// has lost its lock without noticing. Callers hold a lock and pass its context. The repository's methods have no
-// parameter for it.
+// Package orders is an example to copy: a repository on database/sql. The database rejects the writes of a caller
+// that has lost its lock without noticing. Callers hold a lock and pass the context of its lease.
+// The repository's methods need no other parameter for the lock.
 package orders
 
 import "embed"

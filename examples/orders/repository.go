@@ -16,7 +16,7 @@ type OrderRepository struct {
 }
 
 // NewOrderRepository stores orders in db, with guard as the fence. bind replaces each "?" in a statement with the
-// driver's form of a parameter: on Postgres $1, $2.
+// parameter syntax of the driver, for example $1 and $2 for Postgres.
 func NewOrderRepository(db *sql.DB, guard *fence.Guard, bind func(string) string) *OrderRepository {
 	return &OrderRepository{db: db, guard: guard, bind: bind}
 }
@@ -37,15 +37,15 @@ func (r *OrderRepository) Place(ctx context.Context, o Order) error {
 	})
 }
 
-// AddLine writes one more line of an order, and its new total. Errors are those of Place.
+// AddLine writes one more line of an order, and the order's new total. Errors are those of Place.
 func (r *OrderRepository) AddLine(ctx context.Context, id int64, line Line) error {
 	return r.guard.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return r.addLine(ctx, tx, id, line)
 	})
 }
 
-// addLine reads a total, and writes a total that it computed from it. Without the fence, a holder that was suspended in
-// between would overwrite its successor's total.
+// addLine reads the order's total, and writes a new total that it computes from the old total. Without the fence,
+// a holder that was suspended between the read and the write would overwrite its successor's total.
 func (r *OrderRepository) addLine(ctx context.Context, tx *sql.Tx, id int64, line Line) error {
 	var total, lines int64
 	row := tx.QueryRowContext(ctx, r.bind("SELECT total, (SELECT count(*) FROM order_lines WHERE order_id = orders.id) FROM orders WHERE id = ?"), id)

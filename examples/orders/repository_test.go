@@ -46,7 +46,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect migrations.Dialect) error 
 
 func questionMarks(statement string) string { return statement }
 
-// dollars writes parameters in the form of Postgres.
+// dollars replaces each "?" with a parameter in the syntax of Postgres.
 func dollars(statement string) string {
 	parts := strings.Split(statement, "?")
 	for i := range len(parts) - 1 {
@@ -55,8 +55,8 @@ func dollars(statement string) string {
 	return strings.Join(parts, "")
 }
 
-// A holder was suspended, and has not noticed that it lost its lock. It places no order and adds no line: its calls
-// return ErrStale and write nothing, and its successor's order is complete.
+// A holder that was suspended has not noticed that it lost its lock. Its calls of Place and AddLine return ErrStale
+// and write nothing. The order of the next holder is complete.
 func TestAStaleHolderWritesNothing(t *testing.T) {
 	t.Parallel()
 	for _, db := range []struct {
@@ -109,7 +109,7 @@ func TestAStaleHolderWritesNothing(t *testing.T) {
 			require.ErrorIs(t, err, sql.ErrNoRows)
 
 			wrong := orders.Order{ID: 3, Customer: "Eve", Lines: []orders.Line{pear, {Product: strings.Repeat("x", 300)}}}
-			if db.dialect != migrations.SQLite { // SQLite has no limits on lengths
+			if db.dialect != migrations.SQLite { // SQLite does not enforce the length of a VARCHAR
 				require.Error(t, repository.Place(successor, wrong))
 				_, err = repository.Find(t.Context(), 3)
 				require.ErrorIs(t, err, sql.ErrNoRows, "an order and its lines are one transaction")

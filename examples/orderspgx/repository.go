@@ -39,7 +39,7 @@ func (r *OrderRepository) Place(ctx context.Context, o orders.Order) error {
 	})
 }
 
-// AddLine writes one more line of an order, and its new total. Errors are those of Place.
+// AddLine writes one more line of an order, and the order's new total. Errors are those of Place.
 func (r *OrderRepository) AddLine(ctx context.Context, id int64, line orders.Line) error {
 	return r.guard.TxPgx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		var total, lines int64

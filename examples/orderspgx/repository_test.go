@@ -26,7 +26,7 @@ import (
 // migrate creates the tables of the orders, and those of the locks and the fence, through a pgx pool.
 func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	db := stdlib.OpenDBFromPool(pool)
-	defer db.Close() // the pool stays open
+	defer db.Close() // does not close the pool
 	files, err := fs.Sub(orders.Migrations, "migrations")
 	if err != nil {
 		return err
@@ -41,8 +41,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	return migrations.Up(ctx, db, migrations.Postgres)
 }
 
-// A holder was suspended, and has not noticed that it lost its lock. It places no order and adds no line: its calls
-// return ErrStale and write nothing, and its successor's order is complete.
+// A holder that was suspended has not noticed that it lost its lock. Its calls of Place and AddLine return ErrStale
+// and write nothing. The order of the next holder is complete.
 func TestAStaleHolderWritesNothing(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), testenv.Postgres(t))

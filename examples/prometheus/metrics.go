@@ -31,8 +31,8 @@ func observed(backend driver.Backend, opts ...rowlock.Option) (*rowlock.Locker, 
 	return locker, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), err
 }
 
-// class returns the attribute for a lock's name. This program has few jobs, and shows each of them. Unknown names share
-// one attribute, because there may be any number of them.
+// class returns the value of the metric attribute for a lock's name. This program has few jobs,
+// and each has a value of its own. All other names share one value, because their number is not limited.
 func class(_, name string) string {
 	switch name {
 	case "report", "invoices":

@@ -28,8 +28,8 @@ func (s scrape) value(t *testing.T, series string) (value float64, found bool) {
 	return value, true
 }
 
-// Alerts and dashboard use existing metrics: each expression is valid, and each of its selectors matches a series of a
-// scrape.
+// Alerts and dashboard use existing metrics: each expression is valid, and each selector in an expression matches a
+// series of a scrape.
 func TestRulesAndDashboardNameWhatIsScraped(t *testing.T) {
 	scraped := lively(t)
 	expressions := append(alerts(t), panels(t)...)
@@ -40,7 +40,7 @@ func TestRulesAndDashboardNameWhatIsScraped(t *testing.T) {
 		selectors := parser.ExtractSelectors(expression)
 		assert.NotEmpty(t, selectors, text)
 		for _, selector := range selectors {
-			var ours []*labels.Matcher // the others are Prometheus's own: job, instance
+			var ours []*labels.Matcher // without the labels that Prometheus adds itself: job and instance
 			for _, m := range selector {
 				if m.Name == "__name__" || strings.HasPrefix(m.Name, "rowlock_") {
 					ours = append(ours, m)
@@ -51,7 +51,7 @@ func TestRulesAndDashboardNameWhatIsScraped(t *testing.T) {
 	}
 }
 
-// The table of metrics lists all metrics, and no others.
+// The table of metrics in the documentation lists exactly the metrics that exist.
 func TestDocumentedMetricsAreScraped(t *testing.T) {
 	text, err := os.ReadFile("../../docs/observability.md")
 	require.NoError(t, err)
@@ -73,7 +73,8 @@ func TestDocumentedMetricsAreScraped(t *testing.T) {
 	t.Log(len(all), "series")
 }
 
-// alerts returns the expressions of the alert rules. Each rule says what it means, and what to do.
+// alerts returns the expressions of the alert rules. It also checks that each rule says what the alert means,
+// and what to do.
 func alerts(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/observability/alerts.yaml")

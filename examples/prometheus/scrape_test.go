@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// watched are the series that an operator of locks watches: waiting, failures, renewal delay, session expiries, tokens
-// that rise, partitions. Each has the smallest count after the events in lively.
+// watched maps the series that an operator of locks watches to the smallest value of each after the events in lively.
+// The series show wait times, failures, renewal delays, session expiries, tokens and partitions.
 var watched = map[string]float64{
 	`rowlock_acquire_duration_seconds_count{rowlock_name="report", rowlock_outcome="acquired"}`:    2, // wait time
 	`rowlock_acquire_duration_seconds_count{rowlock_name="report", rowlock_outcome="held"}`:        1, // failure rate
@@ -48,7 +48,7 @@ var watched = map[string]float64{
 	`rowlock_token_regressions_total{rowlock_name="report"}`:                                       0,
 }
 
-// The scrape has every watched series, and each counts what happened.
+// The scrape has every watched series, and the value of each series is at least the expected value.
 func TestScrapeShowsEveryMetric(t *testing.T) {
 	lively(t).counts(t, t)
 }
@@ -62,7 +62,7 @@ func (s scrape) counts(t *testing.T, c assert.TestingT) {
 	}
 }
 
-// lively returns a scrape of a worker for which most events have happened.
+// lively causes most of the events that the metrics count, and returns a scrape.
 func lively(t *testing.T) scrape {
 	t.Helper()
 	store := memlock.New()
@@ -74,7 +74,7 @@ func lively(t *testing.T) scrape {
 	require.NoError(t, err)
 
 	require.NoError(t, locker.Do(ctx, "report", func(held context.Context, lease *rowlock.Lease) error {
-		_, err := locker.TryAcquire(ctx, "report") // with held it would be rejected without a request, as nested
+		_, err := locker.TryAcquire(ctx, "report") // uses ctx, because with the context held the call would fail as nested, without a request
 		require.ErrorIs(t, err, rowlock.ErrHeld)
 		return lease.Renew(held)
 	}))

@@ -11,13 +11,14 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Work does the work of one shard. Its ctx ends with the pass, and when the shard's lock is lost. The ctx carries the
-// lease for package fence.
+// Work does the work of one shard. Its ctx ends when the pass ends or the shard's lock is lost.
+// The ctx carries the lease for package fence.
 type Work func(ctx context.Context, shard string) error
 
-// Pass does the work of all shards that no other process is working on, with at most limit workers. It returns the
-// number of these shards. The first error ends the pass. It is not an error if another process has a shard. A shard
-// that is lost during its work is left to its new holder.
+// Pass does the work of all shards that no other process is working on, with at most limit workers.
+// It returns the number of shards whose work has succeeded. The first error ends the pass. If another process holds
+// the lock of a shard, Pass skips that shard, which is no error. If the lock of a shard is lost during its work,
+// Pass leaves the shard to the new holder.
 func Pass(ctx context.Context, locker *rowlock.Locker, limit int, shards []string, work Work) (done int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(limit)

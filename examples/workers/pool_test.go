@@ -63,7 +63,8 @@ func TestEachShardIsOneProcesss(t *testing.T) {
 	}
 }
 
-// A lost shard is skipped, and an error ends the pass.
+// If the lock of a shard is lost, the shard does not count as done, and the pass continues. An error of the work ends
+// the pass.
 func TestAPassEnds(t *testing.T) {
 	store := memlock.New()
 	l := locker(t, store)
