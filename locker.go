@@ -91,9 +91,9 @@ func (l *Locker) Capabilities() driver.Capabilities { return l.backend.Capabilit
 // Acquire blocks until it holds name, or until the wait ends. ctx and the option [Wait] limit only the wait.
 // The Locker renews the lease until you release it, even after ctx has ended.
 //
-// If Wait ends during a request, Acquire finishes the request, for a few seconds at most. If ctx ends while
-// another holder of this Locker hands the name over, the hand-over completes, because it releases the
-// previous lease.
+// If the time of Wait is over during a request, Acquire still waits for the reply, for a few seconds at most.
+// If ctx ends while another holder of this Locker hands the name over, the hand-over completes,
+// because it releases the previous lease.
 //
 // Callers of one Locker that wait for the same name are served first come, first served. Only the first
 // waiter sends requests.
@@ -111,9 +111,9 @@ func (l *Locker) Capabilities() driver.Capabilities { return l.backend.Capabilit
 //   - [ErrClosed], if the Locker is closed.
 //   - The error for an invalid option or name.
 //
-// A failed Acquire leaves nothing behind. If the store has recorded the request, Acquire withdraws it before
-// it returns, which takes a second or two at most. If a reply is missing, a background task releases the
-// grant that the store may have made.
+// A failed Acquire leaves neither a grant nor a recorded request behind. If the store has recorded the request,
+// Acquire withdraws it before it returns, which takes a second or two at most. If a reply is missing,
+// a background task releases the grant that the store may have made.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
 	a, err := l.newAcquisition(ctx, name, opts)
 	if err != nil {
@@ -125,9 +125,9 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lea
 	return a.run(a.wait)
 }
 
-// TryAcquire makes one attempt to acquire name, and does not wait for other holders or waiters. It returns a
-// lease, an [ErrHeld], or another error of [Locker.Acquire]. The store has a few seconds to reply, and
-// TryAcquire repeats the request only if a reply is missing. ctx limits all of this.
+// TryAcquire makes one attempt to acquire name, and does not wait for other holders or waiters. It returns a lease,
+// an [ErrHeld], or another error of [Locker.Acquire]. The store has a few seconds to reply, and TryAcquire repeats
+// the request only if a reply is missing. ctx limits the whole call.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
 	a, err := l.newAcquisition(ctx, name, opts)
 	if err != nil {
@@ -136,8 +136,8 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...Option) (*
 	return a.run(a.try)
 }
 
-// Do acquires name as [Locker.Acquire] does, runs fn, and releases. The ctx of fn ends when ctx does, or when
-// the lease is no longer trusted. [FromContext] returns the lease of that ctx.
+// Do acquires name as [Locker.Acquire] does, runs fn, and releases the lease. The ctx of fn ends when ctx does,
+// or when the lease is no longer trusted. [FromContext] returns the lease of that ctx.
 //
 // Do returns the error of fn. If the lease was lost while fn ran, the error is also an [ErrLost], even if fn
 // returned nil. A release without a reply is no error of Do: the work was done under the lock, and the lock

@@ -43,9 +43,8 @@ func Wait(d time.Duration) Option { return func(s *settings) { s.wait, s.waitSet
 // The release does not block. MinHold keeps a short job from running twice where the clocks of the hosts differ.
 func MinHold(d time.Duration) Option { return func(s *settings) { s.minHold = d } }
 
-// MaxHold ends the lease d after the grant: the Locker stops renewing it, and it is lost. The store never
-// keeps the lease for longer than the rest of d plus the [Margin]. So the name is free soon afterwards, even
-// if the holder hangs.
+// MaxHold ends the lease d after the grant: the Locker stops renewing it, and it is lost. The store keeps the lease
+// at most until d plus the [Margin] after the grant. So the name is free soon afterwards, even if the holder hangs.
 func MaxHold(d time.Duration) Option { return func(s *settings) { s.maxHold = d } }
 
 // HandoverDelay keeps the name unavailable for d after a lease that expired without a release. The delay gives the
@@ -70,7 +69,7 @@ func Note(text string) Option { return func(s *settings) { s.note = text } }
 // There is no counter of nested calls: the outermost Do releases the lease.
 func Reenter() Option { return func(s *settings) { s.reenter = true } }
 
-// Logger logs the events of [Trace] to l. Without it the library logs nothing.
+// Logger logs the events of [Trace] to l. Without this option the library logs nothing.
 func Logger(l *slog.Logger) Option {
 	return func(s *settings) {
 		s.log = nil
@@ -89,8 +88,8 @@ func Require(requirements ...Requirement) Option {
 	return func(s *settings) { s.require = append(s.require, requirements...) }
 }
 
-// Requirement checks the capabilities of a backend, and returns an error that says what is missing. Programs
-// may define their own.
+// Requirement checks the capabilities of a backend, and returns an error that says what is missing.
+// Programs may define their own requirements.
 type Requirement func(driver.Capabilities) error
 
 // LinearizableToken requires tokens that rise strictly in the order of the grants.
@@ -247,8 +246,8 @@ func callTimeout(ttl time.Duration) time.Duration {
 	return min(max(ttl/6, time.Second), 5*time.Second)
 }
 
-// outageLimit returns how long a waiter retries while the store does not reply: one TTL, but at least two
-// attempts and at most a minute.
+// outageLimit returns how long a waiter retries while the store does not reply: one TTL, but at least the time limits
+// of two requests, and at most a minute.
 func outageLimit(ttl time.Duration) time.Duration {
 	return min(max(ttl, 2*callTimeout(ttl)), time.Minute)
 }
@@ -266,7 +265,7 @@ func newKey(namespace, name string) (driver.Key, error) {
 	return driver.Key{Namespace: namespace, Name: name}, nil
 }
 
-// checkText checks the rules for every text that a store keeps.
+// checkText returns an error if s has more than limit bytes, is not valid UTF-8, or has a NUL character.
 func checkText(s string, limit int) error {
 	switch {
 	case len(s) > limit:
@@ -319,7 +318,8 @@ var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
 // grantSealer is implemented by a guard whose marks the backend can raise as part of a grant, if the guard and the
 // backend use the same database handle and table.
 type grantSealer interface {
-	// SealPlace returns where the marks are, and the domain of the tokens that a store of this kind
-	// grants for name. It returns the zero Place unless asked is the guard itself.
+	// SealPlace returns where the marks are, and the domain of the tokens that a store of this kind grants for name.
+	// asked is the guard that was given to [Fenced]. If asked is another guard that embeds this guard,
+	// SealPlace returns the zero Place.
 	SealPlace(asked Sealer, store, name string) (place driver.Place, domain string)
 }

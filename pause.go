@@ -19,9 +19,9 @@ var ErrNotPaused = fmt.Errorf("%w: not paused", ErrNotHeld)
 // of 1 to 1,024 bytes. A pause is no lease: it outlives this Locker, this process and its host.
 // It lasts for as long as the store keeps its data. The options MinHold, MaxHold and HandoverDelay have no effect.
 //
-// Pause waits for the current holder as [Locker.Acquire] does, and takes no lease away. With a [Wait] of zero it does
-// not wait. ctx and Wait limit the wait. The returned token is for Resume. Like the token of any grant,
-// it is larger than every earlier token of the name.
+// Pause waits for the current holder as [Locker.Acquire] does, and does not end the holder's lease.
+// With a [Wait] of zero it does not wait. ctx and Wait limit the wait. The returned token is for Resume.
+// Like the token of any grant, it is larger than every earlier token of the name.
 //
 // Pause returns the errors of Acquire, and an [ErrHeld] if the name is already paused. It returns an [ErrUnknown] if
 // it acquired the name and got no reply to the request that pauses the name. Then the name is paused,

@@ -19,9 +19,9 @@ const maxNap = time.Second
 // maxBatch limits the leases of one request: 10,000 leases take ten requests.
 const maxBatch = 1000
 
-// mostBatches limits the concurrent requests of a locker. More requests would not make an overloaded store
-// faster, but would make each of them slower, until all of them time out. With fewer, a connection that hangs
-// would delay too many of the others.
+// mostBatches limits the concurrent requests of a locker. More requests would not make an overloaded store faster,
+// but would make each of them slower, until all of them time out. With fewer concurrent requests,
+// one request that hangs would delay too many other leases.
 const mostBatches = 4
 
 // renewals renews all leases of a locker with one goroutine and one timer. Each request has a goroutine of
@@ -181,8 +181,8 @@ func (r *renewals) expireAll(now clock.Instant) {
 	}
 }
 
-// due returns the leases to renew now. If one is due, it adds the leases that are due within a quarter of
-// their interval. So each interval has few requests, however many leases there are.
+// due returns the leases to renew now. If a lease is due, due also returns the leases that become due within a
+// quarter of their renewal interval. So few requests are sent in each interval, however many leases there are.
 func (r *renewals) due(now clock.Instant) []*Lease {
 	var due, expired []*Lease
 	r.mu.Lock()

@@ -71,7 +71,7 @@ func abandon(ctx context.Context, all []*acquisition) {
 	}, func() {})
 }
 
-// DoAny acquires one of names as [Locker.AcquireAny] does, runs fn as [Locker.Do] does, and releases.
+// DoAny acquires one of names as [Locker.AcquireAny] does, runs fn as [Locker.Do] does, and releases the lease.
 func (l *Locker) DoAny(ctx context.Context, names []string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
 	lease, err := l.AcquireAny(ctx, names, opts...)
 	if err != nil {

@@ -173,7 +173,7 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 			if le, next := w.acceptHandOver(o); next != refused {
 				return le, next
 			}
-			continue // the release frees the name, and then wakes the waiter
+			continue // the store refused the hand-over; the release now frees the name, and then wakes the waiter
 		}
 		if h != nil && !w.place.stopsResting(h) { // a release has taken the waiter, and will send the result
 			if le, next := w.acceptHandOver(<-h.result); le != nil || next == stop {
