@@ -309,7 +309,7 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, 
 	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
 	unasked := g.Earlier && a.pending == (clock.Instant{})
 	if unasked || !numbered || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
-		a.err = fmt.Errorf("the backend granted %+v for nonce %s", g, a.nonce)
+		a.err = fmt.Errorf("the backend returned an invalid grant %+v for nonce %s", g, a.nonce)
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
 		return nil, stop
 	}

@@ -107,7 +107,7 @@ func (l *Locker) read(ctx context.Context, op string, key driver.Key, call func(
 func (l *Locker) operate(ctx context.Context, op string, key driver.Key, call func(context.Context, driver.Operator) error) error {
 	operator, ok := l.backend.(driver.Operator)
 	if !ok {
-		return fmt.Errorf("rowlock: backend %s has no operations for people: %w", l.caps.Backend, errors.ErrUnsupported)
+		return fmt.Errorf("rowlock: backend %s cannot list, inspect, prune or force-release locks: %w", l.caps.Backend, errors.ErrUnsupported)
 	}
 	ctx, cancel := context.WithTimeout(ctx, operatorLimit)
 	defer cancel()
