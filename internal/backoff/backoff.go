@@ -1,4 +1,4 @@
-// Package backoff has the delays between retries.
+// Package backoff computes the delays between retries.
 package backoff
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Backoff is a growing delay. Each step is randomly between half and one and a half of its length, so that
-// processes that failed together do not retry together.
+// Backoff is a delay that doubles from Next up to Most. Each step is multiplied by a random factor between 0.5
+// and 1.5, so that processes that failed at the same time do not retry at the same time.
 type Backoff struct{ Next, Most time.Duration }
 
 // Step returns the next delay.
@@ -18,7 +18,7 @@ func (b *Backoff) Step() time.Duration {
 	return Jitter(d)
 }
 
-// Jitter returns a random delay between half and one and a half of d.
+// Jitter returns a random delay between 0.5 and 1.5 times d.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d+1) }
 
 // Sleep waits for d, and reports false if ctx ended first.

@@ -1,12 +1,12 @@
-// Package bounded ends a call of a database driver when its context ends, even if the driver ignores contexts. An
-// example is lib/pq: it opens connections without a context, and waits for an answer while the connection is open. Work
-// that a call leaves running ends with the connection.
+// Package bounded ends a call of a database driver when its context ends, even if the driver ignores contexts.
+// An example is lib/pq: it opens connections without a context, and waits for an answer as long as the connection is
+// open. If a call returns early, its work continues in a goroutine until the connection ends.
 package bounded
 
 import "context"
 
-// Do runs work and returns its result. If ctx ends first, Do returns ctx's error. If work then still succeeds, late
-// gets its result.
+// Do runs work and returns its result. If ctx ends first, Do returns ctx's error. If work succeeds after that,
+// Do calls late with its result.
 func Do[T any](ctx context.Context, work func() (T, error), late func(T)) (T, error) {
 	type outcome struct {
 		value T
@@ -39,8 +39,9 @@ func Run(ctx context.Context, work func() error) error {
 	return err
 }
 
-// Query calls read with the rows that run produces in another goroutine. Each row is fetched when read needs it. read
-// has ended when Query returns, and it saw only those rows. run may still be working.
+// Query calls run in another goroutine, and calls read with the rows that run passes to feed.
+// A row is fetched from the server when read calls Next. If ctx ends, Query returns although run may still be
+// working. The function read always returns before Query does.
 func Query(ctx context.Context, run func(feed func(Rows) error) error, read func(Rows) error) error {
 	f := newFed(ctx)
 	go func() { f.done <- run(f.feed) }()

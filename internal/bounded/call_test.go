@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A result that comes after ctx has ended is not treated as an answer, and not as an answer without rows.
+// If ctx ends before the result arrives, Query returns the error of ctx. It must not look like a result without rows.
 func TestAContextThatEndsIsNoAnswer(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -23,7 +23,7 @@ func TestAContextThatEndsIsNoAnswer(t *testing.T) {
 	}
 }
 
-// numbers are rows that count up from 1, and then fail.
+// numbers implements Rows. Its rows count up from 1, and then it returns an error.
 type numbers struct {
 	last  int
 	fail  error
@@ -42,13 +42,13 @@ func (n *numbers) Scan(dest ...any) error {
 
 func (n *numbers) Err() error { return n.fail }
 
-// Query delivers rows one at a time, to the last row or to where the reader stops, and returns the error of the
-// statement.
+// Query delivers rows one at a time until the last row, or until the reader stops.
+// It returns the error of the statement.
 func TestQuery(t *testing.T) {
 	failed := errors.New("the statement failed")
 	for _, c := range []struct {
 		rows  numbers
-		stop  int // read that many rows, then stop
+		stop  int // read this number of rows, then stop
 		want  int
 		error error
 	}{
@@ -79,7 +79,7 @@ func TestQuery(t *testing.T) {
 		func(Rows) error { return own }), own)
 }
 
-// Do returns when its context ends, and a result that comes later goes to the function late.
+// Do returns when its context ends. If work succeeds after that, Do calls late with the result.
 func TestWhatComesLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	silent, late := make(chan struct{}), make(chan int, 1)

@@ -5,6 +5,6 @@ import (
 	"fmt"
 )
 
-// IsPgx reports whether db certainly uses pgx's driver, which heeds every context. It is false for a driver that wraps
-// pgx. Only a connection could tell those apart, and the wrapper must see each statement.
+// IsPgx reports whether db uses pgx's driver directly. That driver respects the context of every call.
+// IsPgx returns false for a driver that wraps pgx, because only a connection would show what it wraps.
 func IsPgx(db *sql.DB) bool { return fmt.Sprintf("%T", db.Driver()) == "*stdlib.Driver" }

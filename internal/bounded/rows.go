@@ -9,15 +9,15 @@ type Rows interface {
 	Err() error
 }
 
-// fed are rows that another goroutine fetches from the server, each when it is needed.
+// fed implements Rows. Another goroutine fetches each row from the server when Next is called.
 type fed struct {
 	rows Rows
 
 	ctx  context.Context
 	want chan struct{}
-	got  chan bool // whether there is a row
+	got  chan bool // true if Next has fetched a row, false after the last row
 	over chan struct{}
-	done chan error // how the statement ended
+	done chan error // the result of run, sent when the statement has ended
 
 	// noMore is set when the last row has been read. ended is set when the statement has ended, with err as its result.
 	// If ctx ended first, err is ctx's error, whatever the statement returns later.
@@ -68,7 +68,7 @@ func (f *fed) Next() bool {
 	}
 }
 
-// Scan reads the row after a Next that returned true. The other goroutine does not touch the rows then.
+// Scan reads the row after a Next that returned true. At that time the other goroutine does not use the rows.
 func (f *fed) Scan(dest ...any) error { return f.rows.Scan(dest...) }
 
 // Err returns the error of the rows. After the last row it first waits until the statement has ended.
@@ -79,7 +79,7 @@ func (f *fed) Err() error {
 	return f.err
 }
 
-// finish stops the fetching of rows and returns how the statement ended.
+// finish tells feed to stop, waits until the statement or ctx has ended, and returns the error.
 func (f *fed) finish() error {
 	close(f.over)
 	f.await()

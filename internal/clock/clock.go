@@ -3,15 +3,15 @@ package clock
 
 import "time"
 
-// Instant is one moment, read from every clock that may notice that time has passed.
+// Instant is one point in time, as several clocks of the machine show it.
 type Instant struct {
-	At        time.Time     // has a monotonic and a wall reading
-	Suspended time.Duration // for how long the machine has been suspended since it started
+	At        time.Time     // has a monotonic and a wall clock reading
+	Suspended time.Duration // how long the machine has been suspended since it started
 }
 
-// Since returns the time since start. Of several clocks it uses the one that shows the longest time. The
-// monotonic clock stops in suspend, and the wall clock may be set back. So a lease may end too early, but
-// never too late.
+// Since returns the time since start. It returns the longest time that any of the clocks shows,
+// because a clock may miss time: the monotonic clock stops while the machine is suspended,
+// and the wall clock may be set back. So a lease may end too early, but never too late.
 func (i Instant) Since(start Instant) time.Duration {
 	monotonic := i.At.Sub(start.At)
 	asleep := max(0, i.Suspended-start.Suspended)
@@ -19,7 +19,7 @@ func (i Instant) Since(start Instant) time.Duration {
 	return max(monotonic+asleep, wall)
 }
 
-// Jump returns the part of Since that timers did not measure.
+// Jump returns the part of Since that Go's timers did not count, for example a suspend of the machine.
 func (i Instant) Jump(start Instant) time.Duration {
 	return i.Since(start) - i.At.Sub(start.At)
 }
@@ -27,7 +27,7 @@ func (i Instant) Jump(start Instant) time.Duration {
 // Clock returns the current Instant. Tests replace the system's clock with their own.
 type Clock func() Instant
 
-// System reads the clocks of the machine.
+// System returns the current Instant from the clocks of the machine.
 func System() Instant {
 	return Instant{Suspended: suspended(), At: time.Now()}
 }

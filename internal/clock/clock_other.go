@@ -4,5 +4,5 @@ package clock
 
 import "time"
 
-// suspended returns 0 on this system. The wall clock still shows that the machine was suspended.
+// suspended returns 0 on this system. A suspend of the machine still shows on the wall clock.
 func suspended() time.Duration { return 0 }

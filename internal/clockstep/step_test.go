@@ -19,14 +19,15 @@ import (
 const hour = rowlock.Token(time.Hour / time.Microsecond)
 
 // If a database's clock is set forward, leases end early: a second holder acquires the name while the first still
-// trusts its lease. The second has a larger token. The fence rejects all further writes of the first, which notices
-// with its next renewal.
+// trusts its lease. The second has a larger token. The fence rejects all further writes of the first holder.
+// The first holder notices the loss at its next renewal.
 //
-// If the clock is set back, nothing ends early and nothing is revived. A holder renews its lease for the requested
-// time, counted from the clock's new time. No other process acquires the name. Tokens rise, also for names whose rows
-// were pruned. A released name is free at once, whether it was released before the step or after. The name of a dead
-// holder, and one with a minimum hold, may stay unavailable for as long as the clock was set back. A forced release
-// ends that.
+// If the clock is set back, no lease ends early, and no lease that has ended becomes valid again.
+// A renewal extends a lease by the requested time, counted from the clock's new time.
+// No other process can acquire the name of a lease. Tokens rise, also for names whose rows were pruned.
+// A released name is free at once, whether it was released before the step or after. The name of a dead holder,
+// and one with a minimum hold, may stay unavailable for as long as the clock was set back.
+// A forced release makes such a name available.
 func TestClockSteps(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store) {
 		t.Run("forward", s.forward)
@@ -36,7 +37,7 @@ func TestClockSteps(t *testing.T) {
 
 func (s *store) locker(t *testing.T, guard *fence.Guard) *rowlock.Locker {
 	t.Helper()
-	// Nothing is renewed in the background: the steps of the test decide.
+	// The renewal interval is so long that no lease is renewed in the background. Only the test renews.
 	l, err := rowlock.New(s.backend(s.db), rowlock.Fenced(guard), rowlock.TTL(time.Minute), rowlock.RenewEvery(29*time.Second))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -63,7 +64,7 @@ func (s *store) forward(t *testing.T) {
 	require.NoError(t, second.Release(t.Context()))
 }
 
-// write runs one transaction of a holder.
+// write runs one checked transaction with the lease.
 func (s *store) write(t *testing.T, guard *fence.Guard, lease *rowlock.Lease) error {
 	t.Helper()
 	tx, err := s.db.BeginTx(t.Context(), &sql.TxOptions{})
@@ -74,7 +75,7 @@ func (s *store) write(t *testing.T, guard *fence.Guard, lease *rowlock.Lease) er
 	return tx.Commit()
 }
 
-// left returns how long the store's lease of a lock still lasts.
+// left returns the remaining time of the lease in the store.
 func (s *store) left(t *testing.T, name string) time.Duration {
 	t.Helper()
 	status, err := s.backend(s.db).Inspect(t.Context(), driver.Key{Name: name})
@@ -129,7 +130,7 @@ func (s *store) back(t *testing.T) {
 	s.acquire(t, b, "never granted")
 	require.Positive(t, s.freeIn(t, "reserved"))
 	require.NoError(t, b.ForceRelease(t.Context(), reserved.Key, reserved.Token, true), "the waiter never acquires it")
-	require.Eventually(t, func() bool { // the waiter was last seen in the future
+	require.Eventually(t, func() bool { // polls, because the waiter's row has a time in the future and ends its reservation only later
 		g, err := b.Acquire(t.Context(), request("reserved"))
 		return err == nil && g.Token > reserved.Token
 	}, 10*time.Second, 5*time.Millisecond)
@@ -138,7 +139,7 @@ func (s *store) back(t *testing.T) {
 	}
 }
 
-// releasedOnCommit returns a grant that was released by the transaction of its data.
+// releasedOnCommit acquires a lock, releases it with guard.ReleaseOnCommit, and returns its grant.
 func (s *store) releasedOnCommit(t *testing.T, name string) driver.Grant {
 	t.Helper()
 	guard := s.guard(s.db)
@@ -148,7 +149,8 @@ func (s *store) releasedOnCommit(t *testing.T, name string) driver.Grant {
 	return driver.Grant{Key: driver.Key{Name: name}, Token: lease.Token()}
 }
 
-// reserved returns a grant that was released for a waiter that never acquires the name.
+// reserved releases a lock while another backend waits for it. The release reserves the lock for that waiter,
+// which never acquires it.
 func (s *store) reserved(t *testing.T, b *sqllock.Backend, name string) driver.Grant {
 	t.Helper()
 	g := s.acquire(t, b, name)
@@ -165,7 +167,7 @@ func (s *store) reserved(t *testing.T, b *sqllock.Backend, name string) driver.G
 	return g
 }
 
-// inTx locks a name in a transaction.
+// inTx locks a name with InTx and commits.
 func (s *store) inTx(t *testing.T, b *sqllock.Backend, name string) {
 	t.Helper()
 	tx, err := s.db.BeginTx(t.Context(), nil)
@@ -174,7 +176,7 @@ func (s *store) inTx(t *testing.T, b *sqllock.Backend, name string) {
 	require.NoError(t, tx.Commit())
 }
 
-// freeIn returns how long the store keeps a name unavailable.
+// freeIn returns after how much time the store makes the name available again.
 func (s *store) freeIn(t *testing.T, name string) time.Duration {
 	t.Helper()
 	status, err := s.backend(s.db).Inspect(t.Context(), driver.Key{Name: name})
@@ -188,7 +190,7 @@ func withMinHold(name string) driver.Request {
 	return r
 }
 
-// open acquires a name, with a forced release if it is unavailable.
+// open acquires a name. If the name is held, open first uses ForceRelease.
 func (s *store) open(t *testing.T, b *sqllock.Backend, name string) driver.Grant {
 	t.Helper()
 	g, err := b.Acquire(t.Context(), request(name))

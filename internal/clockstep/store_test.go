@@ -1,5 +1,5 @@
-// Package clockstep_test sets the clock of each database that stores lease rows. It is a package of its own because
-// SQLite's clock is that of the process.
+// Package clockstep_test tests lease rows while the clock of the database is set forward and back.
+// It is a separate package because SQLite uses the clock of the process, which the test shifts for the whole process.
 package clockstep_test
 
 import (
@@ -65,7 +65,7 @@ func eachStore(t *testing.T, test func(t *testing.T, s *store)) {
 func server(engine, driverName string) func(*testing.T, *store) {
 	return func(t *testing.T, s *store) {
 		t.Helper()
-		testenv.DSN(t, engine) // skips an engine that is not tested here
+		testenv.DSN(t, engine) // skips the test if testservers could not start this server
 		server, err := testserver.Start(t.Context(), engine, testserver.Options{Clock: true})
 		require.NoError(t, err)
 		t.Cleanup(server.Stop)
@@ -75,12 +75,12 @@ func server(engine, driverName string) func(*testing.T, *store) {
 	}
 }
 
-// julianday is how far ahead SQLite's clock is, in nanoseconds. The function julianday is the only source of time in
-// our SQLite statements, and the builtin reads the process's clock.
+// julianday is the shift of SQLite's clock, in nanoseconds. The test replaces SQLite's function julianday with one
+// that adds this shift. The SQLite statements of rowlock read the time only with that function.
 var julianday atomic.Int64
 
 func init() {
-	_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) // the driver logs each connection that is cut
+	_ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) // without this, the driver would log each connection that is cut
 	sqlite.MustRegisterScalarFunction("julianday", 1, func(_ *sqlite.FunctionContext, args []sqldriver.Value) (sqldriver.Value, error) {
 		if args[0] != "now" {
 			return nil, fmt.Errorf("julianday(%v): this one tells the time of now", args[0])
@@ -99,7 +99,7 @@ func file(t *testing.T, s *store) {
 	s.set = func(ahead time.Duration) error { julianday.Store(int64(ahead)); return nil }
 }
 
-// step sets the clock, and waits until statements see the new time.
+// step sets the store's clock to the machine's time plus ahead, and waits until statements see the new time.
 func (s *store) step(t *testing.T, ahead time.Duration) {
 	t.Helper()
 	require.NoError(t, s.set(ahead))

@@ -1,4 +1,5 @@
-// Package contest lets several lockers of a test want one name, each as a process of its own, and says who was served.
+// Package contest lets several lockers in a test compete for one lock, and measures how often each gets the lock.
+// Each locker acts like a process of its own.
 package contest
 
 import (
@@ -13,18 +14,20 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Name is what they want.
+// Name is the name of the lock.
 const Name = "contest"
 
-// Result is what became of a contest. It counts from when every locker was served once.
+// Result has the counts of a contest. Served and Took do not count the time before each locker had at least one
+// grant.
 type Result struct {
-	Served []int           // how often each locker was
-	Took   []time.Duration // from before each release to the next grant, sorted
-	All    int             // grants, from the beginning
+	Served []int           // the number of grants of each locker
+	Took   []time.Duration // the duration of each hand-over, from the call of the release to the next grant, sorted
+	All    int             // the number of all grants, from the beginning
 }
 
-// Run has so many callers of each locker acquire the name, hold it for a millisecond and release it, again and again, until
-// it has counted so many grants. That limit was too short for them is a failure.
+// Run starts a number of callers for each locker. Each caller repeatedly acquires the lock,
+// holds it for a millisecond and releases it. Run returns when it has counted the given number of grants.
+// It fails the test if that takes longer than limit.
 func Run(tb testing.TB, lockers []*rowlock.Locker, callers, grants int, limit time.Duration) Result {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -67,7 +70,7 @@ func Run(tb testing.TB, lockers []*rowlock.Locker, callers, grants int, limit ti
 					released = time.Now()
 					mu.Unlock()
 					switch err := lease.Release(context.Background()); {
-					case errors.Is(err, rowlock.ErrUnknown): // a store that is overloaded: the name comes free all the same
+					case errors.Is(err, rowlock.ErrUnknown): // the store is overloaded; the lock becomes free nevertheless
 						tb.Logf("locker %d: %v", i, err)
 					case err != nil:
 						tb.Errorf("locker %d: %v", i, err)
@@ -85,12 +88,12 @@ func Run(tb testing.TB, lockers []*rowlock.Locker, callers, grants int, limit ti
 	return r
 }
 
-// Least is what the least served has had of its fair share.
+// Least returns how many grants the least served locker got, as a share of an equal distribution.
 func (r Result) Least() float64 {
 	return float64(slices.Min(r.Served)*len(r.Served)) / float64(len(r.Took))
 }
 
-// Percentile is how long so many of a hundred hand-overs took at most.
+// Percentile returns the n-th percentile of the durations of hand-overs.
 func (r Result) Percentile(n int) time.Duration { return r.Took[(len(r.Took)-1)*n/100] }
 
 func (r Result) String() string {

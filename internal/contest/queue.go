@@ -8,7 +8,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Wait has q wait for r in the store's queue for as long as ctx lasts. A refusal is the one that says who was in the way.
+// Wait calls q.Await, which waits in the store's queue until ctx ends. If Await is refused,
+// Wait returns the first refusal, which names the holder.
 func Wait(ctx context.Context, q driver.Awaiter, r driver.Request) (driver.Grant, error) {
 	var told, held *driver.Held
 	g, err := q.Await(ctx, r, func(held *driver.Held) context.Context {
@@ -21,7 +22,8 @@ func Wait(ctx context.Context, q driver.Awaiter, r driver.Request) (driver.Grant
 	return g, err
 }
 
-// Queue starts [Wait], and returns where one of the two, the grant or the error, will be found.
+// Queue calls [Wait] in a goroutine. The result arrives on one of the two channels: the grant on got,
+// or the error on failed.
 func Queue(ctx context.Context, q driver.Awaiter, r driver.Request) (got chan driver.Grant, failed chan error) {
 	got, failed = make(chan driver.Grant, 1), make(chan error, 1)
 	go func() {
@@ -35,7 +37,7 @@ func Queue(ctx context.Context, q driver.Awaiter, r driver.Request) (got chan dr
 	return got, failed
 }
 
-// Granted is the grant that Queue has waited for.
+// Granted waits for the result of [Queue] and returns the grant. It fails the test if the result is an error.
 func Granted(tb testing.TB, got chan driver.Grant, failed chan error) driver.Grant {
 	tb.Helper()
 	select {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// tellingTimeout is how long Close waits for a running function of a Trace. It can be short, because such a
-// function does not block. It must be limited, because the function may have called Close.
+// tellingTimeout is how long Close waits for a running function of a Trace. It can be short,
+// because such a function does not block. There must be a limit, because the function itself may have called Close.
 const tellingTimeout = 100 * time.Millisecond
 
-// Crew counts the goroutines of a Locker, or the callers that wait for a name.
+// Crew counts goroutines: those that a Locker has started, or those that wait for a name.
 type Crew struct {
 	mu      sync.Mutex
-	working int // goroutines that run no function of a Trace
-	telling int // goroutines that run one
+	working int // the number of goroutines that run no function of a Trace
+	telling int // the number of goroutines that run a function of a Trace
 	changed chan struct{}
 }
 
@@ -27,10 +27,10 @@ func (c *Crew) Go(f func()) {
 	}()
 }
 
-// Enter counts the calling goroutine until Leave.
+// Enter counts the calling goroutine until it calls Leave.
 func (c *Crew) Enter() { c.count(1, 0) }
 
-// Leave ends an Enter.
+// Leave stops counting the calling goroutine.
 func (c *Crew) Leave() { c.count(-1, 0) }
 
 // Tell calls f, which calls functions of a Trace. The caller is a goroutine of c.
@@ -73,7 +73,8 @@ func (c *Crew) Wait(limit <-chan struct{}) {
 	}
 }
 
-// look returns the counts, and a channel that is closed when they change.
+// look returns how many goroutines run no function of a Trace, how many there are in all, and a channel
+// that is closed when the counts change.
 func (c *Crew) look() (working, all int, changed <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,19 +14,19 @@ import (
 
 // Block is a fenced block of code on a page.
 type Block struct {
-	Page     string // its path below the root, with slashes
-	Line     int    // of its first line of code
+	Page     string // the path below the root, with slashes
+	Line     int    // the line number of the block's first line of code
 	Language string
 	Text     string
 }
 
 func (b Block) String() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
-// named matches the first line of a block that is a whole file of the reader.
+// named matches the first line of a block that names a file: such a block is the whole file.
 var named = regexp.MustCompile(`^(?://|--|#) ([\w./-]+\.(?:go|sql|sh))\n`)
 
-// File returns the path of the file that the block contains, or an empty text if it is only a part of a file. The
-// console of the page uses such a file.
+// File returns the path that the first line of the block names, or an empty text if the block is not a whole file.
+// The commands on the page use files by these paths.
 func (b Block) File() string {
 	if m := named.FindStringSubmatch(b.Text); m != nil {
 		return m[1]
@@ -34,8 +34,8 @@ func (b Block) File() string {
 	return ""
 }
 
-// Pages returns the Markdown files that people write: those of the root, of examples and of the folder docs, without
-// the reports of single torture runs.
+// Pages returns the Markdown files that people have written: those in the root, in examples and in docs,
+// without the reports of torture runs.
 func Pages(root string) ([]string, error) {
 	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"}
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
@@ -51,8 +51,8 @@ func Pages(root string) ([]string, error) {
 	return pages, err
 }
 
-// Blocks returns the fenced blocks of a page. A fence without an end is an error. Code that is only
-// indented is an error, too, because it has no language.
+// Blocks returns the fenced blocks of a page. A fence without an end is an error.
+// Code that is indented instead of fenced is also an error, because it has no language.
 func Blocks(root, page string) ([]Block, error) {
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
 	if err != nil {

@@ -21,12 +21,12 @@ const root = "../.."
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testedBy says which test compiles or runs the blocks of each language. That test names its own exceptions.
+// testedBy names the test that compiles or runs the blocks of each language. The test itself lists its exceptions.
 var testedBy = map[string]string{
 	"go":      "TestGoIsCompiled",
 	"sql":     "TestSQLRuns",
 	"console": "TestConsolesRun",
-	"text":    "", // drawings and output of other programs
+	"text":    "", // blocks without a language contain drawings and output of other programs
 }
 
 // Every block of every page has a language, and a test that compiles or runs all blocks of that language.
@@ -55,7 +55,7 @@ func TestEveryTestThatIsNamedExists(t *testing.T) {
 	require.NotZero(t, found)
 }
 
-// Every line of the table of guarantees names a test that shows it.
+// Every row of the table of guarantees names the test that checks the guarantee.
 func TestEveryGuaranteeNamesItsTest(t *testing.T) {
 	t.Parallel()
 	lines := 0
@@ -101,7 +101,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// The drawings are valid SVG, describe their content in words, and are shown on a page.
+// Each diagram in docs is valid SVG, has a description in words, and is shown on a page.
 func TestDrawingsAreWhole(t *testing.T) {
 	t.Parallel()
 	drawings, err := filepath.Glob(root + "/docs/diagrams/*.svg")
@@ -126,7 +126,8 @@ func TestDrawingsAreWhole(t *testing.T) {
 	}
 }
 
-// blocks returns the blocks of all pages in one language, or in any.
+// blocks returns the blocks in this language from all pages. If language is empty, it returns the blocks
+// in every language.
 func blocks(t *testing.T, language string) []docs.Block {
 	t.Helper()
 	all, err := docs.AllBlocks(root)
@@ -141,7 +142,7 @@ func blocks(t *testing.T, language string) []docs.Block {
 	return found
 }
 
-// pages returns the texts of all pages.
+// pages returns the text of each page by its path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := docs.Pages(root)
@@ -168,7 +169,7 @@ func testsOfTheProject(t *testing.T) map[string]bool {
 	return found
 }
 
-// sources returns the project's files whose names have that ending.
+// sources returns the text of each file of the project whose name ends with end, by its path.
 func sources(t *testing.T, end string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -184,7 +185,7 @@ func sources(t *testing.T, end string) map[string]string {
 	return found
 }
 
-// Every file that the page on the architecture names exists.
+// Every file that docs/architecture.md names exists.
 func TestEveryFileThatIsNamedExists(t *testing.T) {
 	t.Parallel()
 	named := regexp.MustCompile("`([a-z_/]+\\.(?:go|lua|sql))`").FindAllStringSubmatch(pages(t)["docs/architecture.md"], -1)
@@ -194,7 +195,7 @@ func TestEveryFileThatIsNamedExists(t *testing.T) {
 	}
 }
 
-// Every promise that a test names by its number is on the page.
+// Every promise that a test names by its number is on the page of guarantees.
 func TestEveryPromiseThatIsNamedExists(t *testing.T) {
 	t.Parallel()
 	guarantees, found := pages(t)["docs/guarantees.md"], 0
@@ -213,8 +214,8 @@ func TestEveryPromiseThatIsNamedExists(t *testing.T) {
 	require.Greater(t, found, 50)
 }
 
-// The README is for a stranger with three minutes: it is short and narrow, and has a whole program that fits on a
-// screen.
+// The README can be read in three minutes: it is short, its lines are short, and it has one complete program
+// that fits on a screen.
 func TestTheReadmeIsShort(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")

@@ -25,7 +25,8 @@ import (
 	"github.com/rowlock/rowlock/internal/docs"
 )
 
-// imported are the packages that the pages may use. A whole file has its own imports, from this list.
+// imported lists the packages that code on the pages may use. A block that is a whole file has its own imports,
+// which must be in this list.
 var imported = strings.Fields(`
 	context crypto/tls crypto/x509 database/sql embed errors fmt io/fs log log/slog net net/http os os/signal strings sync syscall time testing
 	github.com/go-sql-driver/mysql github.com/jackc/pgx/v5 github.com/jackc/pgx/v5/pgxpool github.com/jackc/pgx/v5/stdlib
@@ -36,7 +37,7 @@ var imported = strings.Fields(`
 	github.com/rowlock/rowlock/advisory github.com/rowlock/rowlock/mysqlock github.com/rowlock/rowlock/otellock
 	github.com/rowlock/rowlock/kvlock/redislock github.com/rowlock/rowlock/kvlock/redlock github.com/rowlock/rowlock/kvlock/etcdlock github.com/rowlock/rowlock/kvlock/zklock`)
 
-// given are the names that the pages use without declaring them.
+// given declares the names that code on the pages uses without declaring them.
 const given = `
 	ctx context.Context
 	err error
@@ -60,14 +61,15 @@ const given = `
 	must func(error)
 `
 
-// givenOn are names whose type depends on the page.
+// givenOn declares further names on single pages, because their type depends on the page.
 var givenOn = map[string]string{
 	"docs/redis.md": "client *redis.Client",
 	"docs/etcd.md":  "client *clientv3.Client",
 }
 
-// Every block of Go is part of an example that is compiled and tested, or the test compiles it: a whole file as it is,
-// anything else as the statements of a function. An ellipsis marks omitted code.
+// Every block of Go on a page compiles. Either it is part of an example that is tested elsewhere,
+// or this test compiles it: a whole file as it is, any other block as the body of a function.
+// An ellipsis in a block marks omitted code.
 func TestGoIsCompiled(t *testing.T) {
 	t.Parallel()
 	var shown strings.Builder
@@ -77,7 +79,7 @@ func TestGoIsCompiled(t *testing.T) {
 		}
 	}
 	compiler := newCompiler(t)
-	programs := map[string][]docs.Block{} // of several files of one program
+	programs := map[string][]docs.Block{} // the whole files of one page, which are one program
 	for _, b := range blocks(t, "go") {
 		switch {
 		case strings.Contains(shown.String(), b.Text):
@@ -92,7 +94,8 @@ func TestGoIsCompiled(t *testing.T) {
 	}
 }
 
-// Every block of the page that builds a backend is part of the tested backend.
+// Every block of Go in docs/backend.md, which explains how to build a backend, is a part of the tested backend
+// in examples.
 func TestTheBackendPageShowsTheBackend(t *testing.T) {
 	t.Parallel()
 	var source strings.Builder
@@ -111,7 +114,7 @@ func TestTheBackendPageShowsTheBackend(t *testing.T) {
 	require.NotZero(t, shown)
 }
 
-// The test above can fail: it finds a block that does not compile.
+// The compiler of TestGoIsCompiled reports a block that does not compile.
 func TestGoThatIsWrongIsFound(t *testing.T) {
 	t.Parallel()
 	compiler := newCompiler(t)
@@ -128,7 +131,7 @@ func TestGoThatIsWrongIsFound(t *testing.T) {
 	}
 }
 
-// compiler checks types against the packages that the go command has built.
+// compiler type-checks code. It uses the packages that the go command has built.
 type compiler struct {
 	files *token.FileSet
 	types types.Importer
@@ -147,7 +150,7 @@ func newCompiler(t *testing.T) *compiler {
 	})}
 }
 
-// exported returns the files with the exported types of each package.
+// exported returns, for each package, the path of the file with its export data.
 var exported = sync.OnceValues(func() (map[string]string, error) {
 	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, imported...)...)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
@@ -186,7 +189,7 @@ func (c *compiler) check(blocks ...docs.Block) error {
 	var errs []error
 	config := types.Config{Importer: c.types, Error: func(err error) {
 		var e types.Error
-		if errors.As(err, &e) && (!e.Soft || whole) { // a soft error: something is declared or imported and not used
+		if errors.As(err, &e) && (!e.Soft || whole) { // a soft error: a variable or an import is not used
 			errs = append(errs, err)
 		}
 	}}
@@ -209,7 +212,7 @@ func imports() string {
 	return b.String() + ")\n"
 }
 
-// elided puts a statement in place of each ellipsis outside of comments and strings.
+// elided replaces each ellipsis outside of comments and strings by a statement.
 func elided(text string) string {
 	var s scanner.Scanner
 	files := token.NewFileSet()

@@ -20,7 +20,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// servers maps each name in the first comment of a block to the servers on which the block runs.
+// servers maps a name in the first comment of a block to the servers on which the block must run.
 var servers = map[string][]string{
 	"docs/postgres.md": {"PostgreSQL"},
 	"docs/advisory.md": {"PostgreSQL"},
@@ -29,11 +29,11 @@ var servers = map[string][]string{
 	"docs/fencing.md":  {"PostgreSQL", "MySQL", "MariaDB"},
 }
 
-// ofOne matches the first line of a block for one server, or for two similar ones.
+// ofOne matches the first line of a block that is only for one kind of server, or for two similar ones.
 var ofOne = regexp.MustCompile(`^-- (PostgreSQL|MySQL and MariaDB|SQLite)\b`)
 
-// Every block of SQL runs on each of its servers, in a new database with all tables of the migrations. A test account
-// gets the privileges that a block grants.
+// Every block of SQL runs on each of its servers, in a new database with all tables of the migrations.
+// If a block grants privileges, it grants them to a test account.
 func TestSQLRuns(t *testing.T) {
 	t.Parallel()
 	for _, b := range blocks(t, "sql") {

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile are statements of an attacker who has these privileges.
+// hostile contains statements that a misused account could try. The keys that a role may run are
+// in TestGrantsAreWhatTheySay.
 var hostile = map[string]string{
 	"look":         "SELECT count(*) FROM rowlock_lease",
 	"marks":        "SELECT count(*) FROM rowlock_lease_fence",
@@ -26,8 +27,8 @@ var hostile = map[string]string{
 	"empty":        "TRUNCATE TABLE rowlock_lease",
 }
 
-// With the privileges that SECURITY.md grants, a program and an observer can do what the page says, and nothing that it
-// rules out.
+// SECURITY.md grants privileges to a program and to an observer. With them, each can run the statements
+// that the page allows, and none of the others.
 func TestGrantsAreWhatTheySay(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{"a stranger": nil, "an observer": {"look", "marks"}, "a program": {"look", "hold"}}
@@ -58,7 +59,8 @@ func TestGrantsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// granted returns the statements of that block of the page.
+// granted returns the statements of the block in SECURITY.md that grants privileges to who,
+// with the name of the account.
 func granted(t *testing.T, server, who, account string) []string {
 	t.Helper()
 	if who == "a stranger" {
@@ -74,7 +76,7 @@ func granted(t *testing.T, server, who, account string) []string {
 	return nil
 }
 
-// enter lets the account connect to the database, and grants nothing else.
+// enter allows the account to connect to the database, and nothing else.
 func enter(t *testing.T, owner *sql.DB, server, account string) {
 	t.Helper()
 	statement := "ALTER ROLE " + account + " LOGIN"
@@ -85,7 +87,7 @@ func enter(t *testing.T, owner *sql.DB, server, account string) {
 	require.NoError(t, err)
 }
 
-// as returns a connection of that account.
+// as returns a handle that connects with the account.
 func as(t *testing.T, server, dsn, account string) *sql.DB {
 	t.Helper()
 	name := "pgx"

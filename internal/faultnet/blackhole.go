@@ -18,8 +18,9 @@ import (
 // trialsVariable names the environment variable that sets the number of trials.
 const trialsVariable = "ROWLOCK_TEST_BLACKHOLES" // such as 50
 
-// BlackHoles cuts holders off from their store, each at another moment after its grant. It fails unless each holder's
-// context ended before watching was granted the name. It logs the margins.
+// BlackHoles cuts holders off from their store, each after a different time since its grant.
+// The locker watching waits for the same name. The test fails unless each holder's context ended before watching was
+// granted the name. BlackHoles logs how long before.
 func BlackHoles(t *testing.T, watching *rowlock.Locker, hold func(name string) (lease *rowlock.Lease, cut func() error, err error)) {
 	t.Helper()
 	var mu sync.Mutex
@@ -61,7 +62,7 @@ func trials(t *testing.T) int {
 	return n
 }
 
-// blackHole returns how long before the next grant the holder's context ended.
+// blackHole runs one trial. It returns how long the holder's context ended before the next grant.
 func blackHole(t *testing.T, watching *rowlock.Locker, hold func(string) (*rowlock.Lease, func() error, error), name string, after time.Duration) (time.Duration, error) {
 	lease, cut, err := hold(name)
 	if err != nil {
@@ -69,7 +70,7 @@ func blackHole(t *testing.T, watching *rowlock.Locker, hold func(string) (*rowlo
 	}
 	ended := make(chan time.Time, 1)
 	context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
-	time.Sleep(after) // at some moment between two renewals
+	time.Sleep(after) // at a random time between two renewals
 	if err := cut(); err != nil {
 		return 0, err
 	}

@@ -1,5 +1,5 @@
-// Package faultnet puts a faulty network between each client of a store and the store, for the conformance suite. A
-// harness embeds [Clients], and adds how to open a client and how to make a lease expire.
+// Package faultnet puts a fault-injecting proxy between each client and its store, for the conformance suite.
+// A harness of the suite embeds [Clients], and adds methods that open a client and make a lease expire.
 package faultnet
 
 import (
@@ -14,7 +14,7 @@ import (
 // Clients are the open clients of a harness, each with its proxies. It implements locktest.Closer, Crasher, Partitioner
 // and ReplyDropper, and is safe for concurrent use.
 type Clients struct {
-	// AfterDrop says what happens to the connection of a reply that is dropped.
+	// AfterDrop determines what happens to a connection after one of its replies was dropped.
 	AfterDrop faultproxy.AfterDrop
 
 	mu   sync.Mutex
@@ -31,7 +31,7 @@ func New(tb testing.TB) *Clients {
 	c := &Clients{open: map[driver.Backend]*client{}}
 	tb.Cleanup(func() {
 		for b := range c.open {
-			_ = c.Close(b) // b is a key of c.open, so Close finds it
+			_ = c.Close(b) // a type that cannot be a key would fail here and not in Close
 		}
 	})
 	return c
@@ -81,10 +81,10 @@ func (c *Clients) Each(b driver.Backend, do func(*faultproxy.Proxy)) error {
 	return nil
 }
 
-// Crash ends the network of a client for good.
+// Crash closes the proxies of a client for good, so the client can never reach the store again.
 func (c *Clients) Crash(b driver.Backend) error { return c.Each(b, (*faultproxy.Proxy).Close) }
 
-// Cut makes the network of a client a black hole.
+// Cut makes the proxies of a client drop all bytes silently.
 func (c *Clients) Cut(b driver.Backend) error { return c.Each(b, (*faultproxy.Proxy).Cut) }
 
 // Restore undoes Cut.

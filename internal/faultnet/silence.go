@@ -9,19 +9,20 @@ import (
 )
 
 const (
-	callLimit   = 200 * time.Millisecond // limit of the first trial of each step; each step that is cut takes as long
-	longestCall = 30 * time.Second       // the limit is doubled up to this
+	callLimit   = 200 * time.Millisecond // the time limit of the first trial of each step; a trial with a cut takes that long
+	longestCall = 30 * time.Second       // the time limit is doubled up to this value
 	mostSteps   = 300
-	grace       = 30 * time.Second // a call that is still running this long after its ctx ended has no bound
+	grace       = 30 * time.Second // a call that still runs this long after its ctx has ended is considered unlimited
 )
 
-// Silence makes the network a black hole after each step of a call, one step per trial: the server gets the last
-// message, and no reply arrives. The test fails unless each call ends within 30 seconds of the end of its ctx, and
-// unless the call has more than least steps. For each trial, open makes a new connection. It returns the proxy, the
-// call, and a function that closes the connection.
+// Silence checks that a call ends with its context, no matter when the server stops answering.
+// A step of a call is one message to the server. In each trial, Silence cuts the network after one more step:
+// the server gets that message, but no reply arrives. The test fails unless each call returns within 30 seconds
+// after its context has ended, and unless the call has more than least steps. For each trial,
+// open makes a new connection. It returns the proxy, the call, and a function that closes the connection.
 //
-// If the ctx ends before the network is cut, the machine was too busy and the trial proves nothing. The step is then
-// retried with twice the time.
+// If the context of a call ends before the network is cut, the machine was too busy, and the trial proves nothing.
+// Silence then retries the step with twice the time.
 func Silence(t *testing.T, least int, open func() (*faultproxy.Proxy, func(context.Context) error, func())) {
 	t.Helper()
 	limit := callLimit
@@ -70,7 +71,7 @@ func silentAfter(t *testing.T, step int, limit time.Duration, open func() (*faul
 			return cutShort
 		case err == nil:
 			return complete
-		case !time.Now().Before(deadline): // the ctx of a statement may end just before ctx does
+		case !time.Now().Before(deadline): // the context of a statement may end slightly before ctx
 			return late
 		}
 		t.Fatalf("step %d: %v", step, err)

@@ -14,7 +14,8 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// On a machine that is too busy for the call, Silence gives it more time, and still tries each step.
+// If the machine is too slow for the call's time limit, Silence repeats the trial with more time,
+// and still tries each step.
 func TestSilenceOnABusyMachine(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,7 +33,7 @@ func TestSilenceOnABusyMachine(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { require.NoError(t, listener.Close()) })
-	cut := map[int]bool{} // by number of answers
+	cut := map[int]bool{} // one entry for each number of answers
 	faultnet.Silence(t, 2, func() (*faultproxy.Proxy, func(context.Context) error, func()) {
 		proxy, err := faultproxy.New(listener.Addr().String())
 		require.NoError(t, err)

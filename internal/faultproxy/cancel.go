@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// cancelCode begins PostgreSQL's request to cancel. A client sends nothing else on the connection of such a request:
+// cancelCode is the number at the start of PostgreSQL's cancel request. A client sends nothing else on the connection
+// of a cancel request:
 const cancelCode = 80877102
 
 // cancelLimit is more than PgBouncer's cancel_wait_timeout, 10 s.
@@ -15,10 +16,11 @@ func isCancel(b []byte) bool {
 	return len(b) == 16 && binary.BigEndian.Uint32(b) == 16 && binary.BigEndian.Uint32(b[4:]) == cancelCode
 }
 
-// cancels is called before a request to cancel is delivered. It returns false if the link has ended. From then on Reset
-// does not reset the connection to the server, and the server does not learn when the client leaves. The server closes
-// the connection itself. The reason: PgBouncer exits with "bad client state: 0" if the client leaves before PgBouncer
-// has forwarded the request: https://github.com/pgbouncer/pgbouncer/issues/801
+// cancels is called before the proxy forwards a cancel request to the server. It returns false if the link has ended.
+// After that call, the proxy keeps the connection to the server open, even after Reset or when the client
+// disconnects, until the server closes it. The reason is that PgBouncer exits with "bad client state:
+// 0" if the client disconnects before PgBouncer has forwarded the request:
+// https://github.com/pgbouncer/pgbouncer/issues/801
 func (l *link) cancels() bool {
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()

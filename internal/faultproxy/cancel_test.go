@@ -14,8 +14,8 @@ import (
 
 var cancelRequest = []byte{0, 0, 0, 16, 4, 210, 22, 46, 0, 0, 0, 1, 0, 0, 0, 2}
 
-// After a request to cancel, the proxy keeps the connection to the server open until the server closes it. This holds
-// when the client leaves and when the connections are reset, even in the same moment.
+// After a cancel request, the proxy keeps the connection to the server open until the server closes it.
+// It does so even if the client disconnects or Reset is called at the same time.
 func TestARequestToCancelIsDelivered(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestARequestToCancelIsDelivered(t *testing.T) {
 		for range 1000 {
 			client, server := cancel(t)
 			p.Reset()
-			stays(t, server, time.Millisecond) // what a reset sends has arrived when Reset returns
+			stays(t, server, time.Millisecond) // when Reset returns, everything that it sends has arrived
 			_, err := receive(t, client, patience)
 			require.Error(t, err)
 			server.Close()

@@ -9,23 +9,23 @@ import (
 type AfterDrop int
 
 const (
-	// Hang keeps the connection open and silent, so the client waits for its timeout. Later requests are still
-	// delivered.
+	// Hang keeps the connection open, but drops all later replies too, so the client waits until its timeout.
+	// Later requests still reach the server.
 	Hang AfterDrop = iota
 	// Reset resets the connection, so the client knows at once that no reply will come.
 	Reset
 )
 
-// Cut makes the network a black hole. Bytes are lost in both directions, and neither side learns that the other has
-// closed. Open connections stay open. New connections are accepted and get no answer.
+// Cut makes the network drop all bytes in both directions. Neither side learns that the other has closed
+// the connection. Open connections stay open. New connections are accepted and get no answer.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = true
 }
 
-// CutAfter cuts the network when n more chunks of bytes have reached the server. The server gets the last of them, and
-// its reply is lost.
+// CutAfter cuts the network when n more chunks of bytes have reached the server.
+// The server gets the last of these chunks, and its reply is lost.
 func (p *Proxy) CutAfter(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +39,7 @@ func (p *Proxy) IsCut() bool {
 	return p.cut
 }
 
-// CutFrom cuts off the clients whose address the function accepts, including those that connect later.
+// CutFrom cuts off the clients for whose address cutOff returns true, including clients that connect later.
 func (p *Proxy) CutFrom(cutOff func(client net.Addr) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,8 +49,8 @@ func (p *Proxy) CutFrom(cutOff func(client net.Addr) bool) {
 	}
 }
 
-// Restore ends Cut and CutFrom. Connections that lost nothing continue. Connections that lost bytes, or that were made
-// during the cut, are reset.
+// Restore ends Cut and CutFrom. Connections on which no bytes were lost continue.
+// Connections on which bytes were lost, or that were opened during the cut, are reset.
 func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,10 +71,11 @@ func (p *Proxy) Reset() {
 	}
 }
 
-// DropReplies drops the next n replies, on any connection. Each request reaches the server, which carries it out, but
-// the client gets no reply. A reply is what the server sends after a request. What the server sends without a request
-// passes. Opening a connection also takes requests, so open it first if the test is not about that. DropReplies(0,
-// Hang) cancels drops that have not happened yet.
+// DropReplies drops the next n replies, on any connection. Each request reaches the server, which carries it out,
+// but the client gets no reply. A reply is everything that the server sends after a request.
+// Bytes that the server sends without a request are forwarded. Opening a connection also needs requests,
+// so open it before DropReplies unless the test is about opening. DropReplies(0, Hang) cancels the drops
+// that are left.
 func (p *Proxy) DropReplies(n int, then AfterDrop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // account is a system account without privileges, for servers that refuse to run as root.
 type account struct{ uid, gid int }
 
-// unprivileged returns the account to run such a server as. It returns nil if this process is not root and can run
-// the server itself.
+// unprivileged returns the account under which such a server must run. It returns nil if this process is not root,
+// because the server can then run under the same account.
 func unprivileged() (*account, error) {
 	if os.Getuid() != 0 {
 		return nil, nil

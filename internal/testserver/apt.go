@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// provideWithApt looks for a program. If the program is missing, it installs the package, if apt is available and
-// this process is root.
+// provideWithApt returns the path of a program, which it finds with look. If the program is missing, apt is available
+// and this process is root, provideWithApt installs the package pkg.
 func provideWithApt(ctx context.Context, o Options, program, pkg string, look func() string) (string, error) {
 	if path := look(); path != "" {
 		return path, nil
@@ -24,7 +24,7 @@ func provideWithApt(ctx context.Context, o Options, program, pkg string, look fu
 		return "", &missing{program: program, remedy: remedy}
 	}
 	err := alone("apt", func(cache string) error {
-		if look() != "" { // another launcher has installed it
+		if look() != "" { // another launcher has installed it in the meantime
 			return nil
 		}
 		o.Logf("installing %s with apt-get", pkg)
@@ -40,8 +40,8 @@ func provideWithApt(ctx context.Context, o Options, program, pkg string, look fu
 	return path, nil
 }
 
-// aptInstall installs a package without asking questions. It never removes a package, because the machine may be a
-// developer's.
+// aptInstall installs a package without asking questions. It never removes other packages,
+// because the machine may be a developer's.
 func aptInstall(ctx context.Context, cache, pkg string) error {
 	// Container images have a hook that empties apt's archive folder after each dpkg run. This breaks an installation
 	// of several packages, so the archives are kept in another folder.
@@ -53,7 +53,7 @@ func aptInstall(ctx context.Context, cache, pkg string) error {
 	install := func() error {
 		return apt(ctx, "-o", "Dir::Cache::archives="+archives, "install", "--no-install-recommends", "--no-remove", pkg)
 	}
-	update := apt(ctx, "update") // the installation continues even if one of several sources is broken
+	update := apt(ctx, "update") // ignores the error: the installation works even if one of several package sources is broken
 	err := install()
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -73,7 +73,7 @@ func apt(ctx context.Context, args ...string) error {
 	return runQuietly(ctx, "apt-get", args...)
 }
 
-// runQuietly runs a program that must not ask questions. The error contains the last lines of its output.
+// runQuietly runs a program that must not ask questions. Its error contains the last lines of the program's output.
 func runQuietly(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out bytes.Buffer

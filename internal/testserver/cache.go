@@ -8,7 +8,7 @@ import (
 // cacheFolder returns the folder for files that later runs use again. Delete the folder to get newer servers.
 func cacheFolder() (string, error) {
 	base, err := os.UserCacheDir()
-	if err != nil { // the user has no home folder, as in some CI containers
+	if err != nil { // uses the temporary folder if the user has no home folder, as in some CI containers
 		base = filepath.Join(os.TempDir(), "cache")
 	}
 	path := filepath.Join(base, "rowlock-servers")

@@ -35,7 +35,7 @@ func prepareClock(ctx context.Context, f *folder) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(f.clockLibrary(), text, 0o755) // the server's account may be unable to read the cache
+	return os.WriteFile(f.clockLibrary(), text, 0o755) // copies the library, because the server's account may be unable to read the cache
 }
 
 func buildClock(ctx context.Context, cache, library string) error {
@@ -50,7 +50,7 @@ func buildClock(ctx context.Context, cache, library string) error {
 	return os.Rename(library+".new", library)
 }
 
-// clockLibrary returns the path where the library is kept between runs.
+// clockLibrary returns the path of the library in the cache folder.
 func clockLibrary() (string, error) {
 	cache, err := cacheFolder()
 	sum := sha256.Sum256(clockSource)
@@ -65,8 +65,8 @@ func clockOf(f *folder, o Options) []string {
 	return []string{"LD_PRELOAD=" + f.clockLibrary(), "ROWLOCK_CLOCK=" + f.clock()}
 }
 
-// SetClock sets the wall clock of a server that was started with Options.Clock to the machine's time plus d. A
-// negative d sets the clock back. The shift survives a restart.
+// SetClock sets the wall clock of a server that was started with Options.Clock to the machine's time plus d.
+// A negative d sets the clock back. A restart of the server keeps this shift.
 func (s *Server) SetClock(d time.Duration) error {
 	file, err := os.OpenFile(s.folder.clock(), os.O_WRONLY, 0)
 	if err != nil {

@@ -5,19 +5,20 @@ import (
 	"fmt"
 )
 
-// engine is the part that differs between kinds of servers.
+// engine has the methods that differ between kinds of servers.
 type engine interface {
 	// provide finds the programs, and installs missing programs.
 	provide(ctx context.Context, o Options) error
-	// prepare fills an empty folder with what the server needs before it can start.
+	// prepare creates the files in the empty folder f that the server needs before it can start.
 	prepare(ctx context.Context, f *folder, o Options) error
 	// command returns the command line of a server that runs in folder f.
 	command(f *folder, port int, o Options) command
-	// dsn returns the address for tests.
+	// dsn returns the DSN of a server on this port.
 	dsn(port int) string
-	// identify reports whether the server that answers at dsn is the one that runs in f.
+	// identify reports whether the server that answers at dsn is the server that was started in f.
+	// Another program may use the port.
 	identify(ctx context.Context, dsn string, f *folder) (bool, error)
-	// finish runs once, after the server has answered.
+	// finish is called once, after the server has answered for the first time.
 	finish(ctx context.Context, dsn string) error
 }
 

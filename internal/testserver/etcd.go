@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// etcd is a cluster of one node. No other node uses its peer port, so any port will do.
+// etcd is a cluster of one node. It has no peers, so its peer port can be any port.
 type etcd struct {
 	path string
-	own  []tls.Certificate // the server's certificates; it uses TLS if there is one
+	own  []tls.Certificate // paths of the server's certificate and key; if set, the server uses TLS
 }
 
 func (e *etcd) provide(ctx context.Context, o Options) error {
@@ -38,7 +38,7 @@ func (e *etcd) command(f *folder, port int, o Options) command {
 	const peer = "http://127.0.0.1:0"
 	argv := append(etcdArgs(e.path, f, e.dsn(port), o),
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster="+etcdName(f)+"="+peer,
-		// The shortest TTL of a lease depends on the election timeout: one second.
+		// etcd derives the shortest TTL of a lease from the election timeout. With these values it is one second.
 		"--heartbeat-interval=10", "--election-timeout=100")
 	if o.CertFile != "" {
 		argv = append(argv, "--cert-file="+o.CertFile, "--key-file="+o.KeyFile)
@@ -57,7 +57,7 @@ func (e *etcd) finish(context.Context, string) error { return nil }
 
 func etcdDSN(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
 
-// etcdName returns a node's name. It is the name of its folder, and no other server has this name.
+// etcdName returns a node's name, which is the name of its folder. No other server has the same name.
 func etcdName(f *folder) string { return filepath.Base(f.path) }
 
 // etcdArgs returns the arguments that all nodes have in common.
@@ -72,7 +72,7 @@ func etcdArgs(path string, f *folder, dsn string, o Options) []string {
 	return argv
 }
 
-// identify requests the node's own name, which the node returns only when there is a leader.
+// identify compares the node's own name. The node answers this request only when there is a leader.
 func (e *etcd) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	var self struct {
 		Header struct {
@@ -91,8 +91,8 @@ func (e *etcd) identify(ctx context.Context, dsn string, f *folder) (bool, error
 	return false, nil
 }
 
-// askEtcd sends one request to the JSON gateway. It verifies no certificate, because the reply shows which server
-// answered. The server may request a client certificate.
+// askEtcd sends one request to the JSON gateway. It does not verify the server's certificate, because the reply shows
+// which server answered. The parameter own contains the client certificates, which the server may require.
 func askEtcd(ctx context.Context, own []tls.Certificate, url, body string, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

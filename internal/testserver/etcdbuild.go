@@ -24,8 +24,9 @@ func Etcdutl(ctx context.Context, o Options) (string, error) {
 	return provideEtcd(ctx, "etcdutl", "go.etcd.io/etcd/etcdutl/v3", o)
 }
 
-// provideEtcd builds a program of etcd from its Go module, once. Distributions contain old releases, and the build
-// needs no package manager. The build uses a separate module, so that this module does not depend on a server.
+// provideEtcd builds a program of etcd from its Go module, once. The packages of distributions are old releases,
+// and a build needs no package manager. The build uses a separate Go module, so that this module does not depend
+// on etcd's server.
 func provideEtcd(ctx context.Context, name, pkg string, o Options) (string, error) {
 	version := cmp.Or(o.Version, os.Getenv("ROWLOCK_ETCD_VERSION"), EtcdVersion)
 	cache, err := cacheFolder()
@@ -40,7 +41,7 @@ func provideEtcd(ctx context.Context, name, pkg string, o Options) (string, erro
 		return "", &missing{name, "put Go on the PATH, which builds it", err}
 	}
 	err = alone("etcd", func(cache string) error {
-		if executable(path) { // another launcher has built it
+		if executable(path) { // another launcher has built it in the meantime
 			return nil
 		}
 		o.Logf("building %s %s, once, up to a minute", name, version)

@@ -28,7 +28,7 @@ type EtcdNode struct {
 	peers   *faultproxy.Proxy // the proxy in front of the node's peer port
 }
 
-// StartEtcdCluster starts a cluster of n nodes and waits until each has a leader.
+// StartEtcdCluster starts a cluster of n nodes and waits until each node knows a leader.
 func StartEtcdCluster(ctx context.Context, n int, o Options) (*EtcdCluster, error) {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
@@ -38,7 +38,7 @@ func StartEtcdCluster(ctx context.Context, n int, o Options) (*EtcdCluster, erro
 		return nil, failure(Etcd, "find or build", err, nil)
 	}
 	var errs []error
-	for range portAttempts { // another program may take a port before a node does
+	for range portAttempts { // retries, because another program may take a port before a node does
 		c, err := startEtcdCluster(ctx, e, n, o)
 		if err == nil {
 			return c, nil
@@ -97,7 +97,7 @@ func (n *EtcdNode) prepare(e *etcd, o Options) (err error) {
 	n.DSN = etcdDSN(n.port)
 	n.argv = append(etcdArgs(e.path, n.folder, n.DSN, o),
 		fmt.Sprintf("--listen-peer-urls=http://127.0.0.1:%d", peer), "--initial-advertise-peer-urls=http://"+n.peers.Addr(),
-		// On a slow machine, a pause must not look like the death of a leader.
+		// These are long enough that a slow machine does not delay a heartbeat for longer than the election timeout.
 		"--heartbeat-interval=50", "--election-timeout=500")
 	return nil
 }
@@ -119,7 +119,7 @@ func (n *EtcdNode) start(ctx context.Context) error {
 // Kill ends the node as a crash would. The node's data remain for Restart.
 func (n *EtcdNode) Kill() { n.process.kill() }
 
-// Restart starts the node again, on the same data and ports, and waits until it has a leader.
+// Restart starts the node again, on the same data and ports, and waits until it knows a leader.
 func (n *EtcdNode) Restart(ctx context.Context) error {
 	n.process.end()
 	return n.start(ctx)

@@ -10,7 +10,7 @@ import (
 // Variable is the environment variable that holds the DSN of an engine's test server.
 func Variable(engine string) string { return "ROWLOCK_TEST_" + strings.ToUpper(engine) }
 
-// missing is the error that a program is missing. It names what would install the program.
+// missing is the error for a server program that is not on this machine. Its remedy says how to install the program.
 type missing struct {
 	program string
 	remedy  string
@@ -33,7 +33,8 @@ func Missing(err error) bool {
 	return errors.As(err, &m)
 }
 
-// failure names the engine and the step, and adds the last lines of the server's log, if there are any.
+// failure returns err with the engine, the step that failed, and the last lines of the server's log,
+// if there are any.
 func failure(engine, step string, err error, f *folder) error {
 	var m *missing
 	if errors.As(err, &m) {

@@ -9,13 +9,13 @@ import (
 
 const folderPrefix = "rowlock-server-"
 
-// folder is a server's private folder on the disk. This process keeps the file "owner" in it locked. So a later
-// process can distinguish a folder in use from a folder whose owner was killed.
+// folder is a server's private folder on the disk. This process keeps the folder's file "owner" locked.
+// So a later process can tell whether a folder is in use or its owner was killed.
 type folder struct {
 	path  string
 	owner *os.File
-	disk  *Disk    // nil if the data are in the folder itself
-	ports []func() // functions that release the ports of freePort
+	disk  *Disk    // nil, or the separate file system that contains the data
+	ports []func() // functions that release the ports that freePort has reserved
 }
 
 func (f *folder) data() string { return filepath.Join(f.path, "data") }
@@ -67,7 +67,7 @@ func (f *folder) remove() {
 	if f.disk != nil {
 		f.disk.Remove()
 	}
-	// A server that was killed may write its last file while this loop deletes the folder.
+	// This loop retries, because a server that was killed may write its last file while the folder is deleted.
 	for range 50 {
 		if os.RemoveAll(f.path) == nil {
 			break
@@ -83,9 +83,9 @@ func (f *folder) remove() {
 	}
 }
 
-// parentFolder returns a temporary folder that an unprivileged account can reach. A folder in memory makes CREATE
-// DATABASE fast, because it writes hundreds of small files. A durable server must have its data on a disk, and on
-// some systems /tmp is in memory.
+// parentFolder returns a temporary folder that an unprivileged account can reach. It prefers a folder in memory,
+// because CREATE DATABASE writes hundreds of small files. A durable server must have its data on a disk,
+// and on some systems /tmp is in memory.
 func parentFolder(durable bool) (string, error) {
 	candidates := []string{os.TempDir(), "/tmp", "/var/tmp"}
 	switch {
@@ -107,7 +107,7 @@ func reachable(path string) bool {
 	if err != nil {
 		return false
 	}
-	if os.Getuid() != 0 { // the server runs under this process's account
+	if os.Getuid() != 0 { // the server runs under the account of this process
 		info, err := os.Stat(path)
 		return err == nil && info.IsDir()
 	}
@@ -123,20 +123,20 @@ func reachable(path string) bool {
 	}
 }
 
-// sweep removes the folders of launchers that were killed before they removed them.
+// sweep removes folders in parent whose launcher was killed before it could remove them.
 func sweep(parent string) {
 	owners, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*", "owner"))
 	for _, path := range owners {
 		info, err := os.Stat(path)
 		if err != nil || time.Since(info.ModTime()) < time.Minute {
-			continue // the folder may be new and not locked yet
+			continue // skips the folder, which may be new and not locked yet
 		}
 		owner, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			continue
 		}
 		if lock(owner, false) == nil {
-			unmount(filepath.Join(filepath.Dir(path), "data")) // if the data had a separate file system
+			unmount(filepath.Join(filepath.Dir(path), "data")) // unmounts the separate file system of the data, if there was one
 			_ = os.RemoveAll(filepath.Dir(path))
 		}
 		owner.Close()

@@ -10,9 +10,9 @@ import (
 
 // mariadbd is the engine of MariaDB.
 type mariadbd struct {
-	cluster  bool // the server is the only node of a Galera cluster
+	cluster  bool // if true, the server is the only node of a Galera cluster
 	argv     []string
-	share    string // the folder of its SQL files and messages
+	share    string // the folder of the SQL files and messages of the installation
 	provider string // the path of Galera's library
 }
 
@@ -52,7 +52,7 @@ func (e *mariadbd) provideFrom(ctx context.Context, o Options) error {
 	return nil
 }
 
-// installed finds how to run the program whose files are below prefix.
+// installed sets the files of the installation below prefix, and the command line argv of the server.
 func (e *mariadbd) installed(prefix string, argv []string) error {
 	tables := firstMatch(filepath.Join(prefix, "share/*/mariadb_system_tables.sql"), filepath.Join(prefix, "share/*/mysql_system_tables.sql"))
 	if tables == "" {
@@ -65,7 +65,8 @@ func (e *mariadbd) installed(prefix string, argv []string) error {
 	return nil
 }
 
-// prepare sends the packaged SQL files to the server, as mariadb-install-db does. That program is in another package.
+// prepare runs the server's bootstrap mode with the SQL files of the package, as mariadb-install-db does.
+// That program itself is in another package.
 func (e *mariadbd) prepare(ctx context.Context, f *folder, o Options) error {
 	if o.Clock {
 		if err := prepareClock(ctx, f); err != nil {
@@ -101,7 +102,7 @@ func (e *mariadbd) writeBootstrap(path string) error {
 	return errors.Join(err, out.Close())
 }
 
-// appendSQL adds a packaged file, under its new or old name.
+// appendSQL writes an SQL file of the package to out. The file's name depends on the release.
 func (e *mariadbd) appendSQL(out io.Writer, part string) error {
 	in, err := os.Open(firstMatch(filepath.Join(e.share, "mariadb_"+part+".sql"), filepath.Join(e.share, "mysql_"+part+".sql")))
 	if err != nil {
@@ -115,7 +116,7 @@ func (e *mariadbd) appendSQL(out io.Writer, part string) error {
 func (e *mariadbd) command(f *folder, port int, o Options) command {
 	argv := append(append([]string{}, e.argv...), "--datadir="+f.data())
 	if e.provider != "" {
-		// Other nodes of the cluster would connect to the port that a node listens on. There are no other nodes.
+		// A node listens on a port for other nodes of the cluster. Here there are none, so any port works.
 		argv = append(argv, "--wsrep-on=ON", "--wsrep-provider="+e.provider, "--wsrep-cluster-address=gcomm://",
 			"--wsrep-node-address=127.0.0.1", "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:0;gcache.size=1M",
 			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2")

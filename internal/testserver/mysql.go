@@ -41,7 +41,7 @@ func mysqlDSN(port int, database string) string {
 
 const testDatabase = "rowlock"
 
-// identifyMySQL sends its query in a database that exists from the start.
+// identifyMySQL connects to a database that exists in every server.
 func identifyMySQL(ctx context.Context, dsn string, f *folder) (bool, error) {
 	db, err := openMySQL(dsn)
 	if err != nil {
@@ -63,8 +63,8 @@ func createTestDatabase(ctx context.Context, dsn string) error {
 	return err
 }
 
-// openMySQL connects to the server without selecting a database. It keeps the driver from logging to stderr that a
-// starting server does not answer.
+// openMySQL returns a handle that selects no database. It turns the driver's log off, because a server
+// that is still starting does not answer.
 func openMySQL(dsn string) (*sql.DB, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {

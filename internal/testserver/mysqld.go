@@ -13,7 +13,7 @@ import (
 // mysqld is Oracle's MySQL, installed on this machine or unpacked into the cache.
 type mysqld struct {
 	argv []string // the command line
-	key  string   // the name of its initialised data
+	key  string   // the name of the folder with its initialised data
 }
 
 func (e *mysqld) provide(ctx context.Context, o Options) error {
@@ -67,7 +67,7 @@ func (e *mysqld) prepare(ctx context.Context, f *folder, o Options) error {
 
 func (e *mysqld) initialise(ctx context.Context, template string, f *folder, o Options) error {
 	if _, err := os.Stat(template); err == nil {
-		return nil // another launcher has initialised the data
+		return nil // another launcher has initialised the data in the meantime
 	}
 	o.Logf("initialising MySQL's data, once")
 	fresh := filepath.Join(f.path, "fresh")

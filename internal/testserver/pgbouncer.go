@@ -19,7 +19,7 @@ type pgbouncer struct {
 	newest   bool // from Debian sid instead of this machine
 	unpacked *unpacked
 	argv     []string // the command line
-	behind   string   // the identity of the server behind the pooler
+	behind   string   // the identity of the Postgres server behind the pooler
 }
 
 func (e *pgbouncer) provide(ctx context.Context, o Options) error {
@@ -70,8 +70,8 @@ func (e *pgbouncer) prepare(ctx context.Context, f *folder, o Options) error {
 	return f.give(as)
 }
 
-// reachable returns the command line of the unpacked program. The account that runs the server cannot read the cache,
-// so reachable copies the files.
+// reachable returns the command line of the unpacked program. It copies the program's files out of the cache,
+// which the account that runs the server cannot read.
 func (e *pgbouncer) reachable(f *folder, as *account) ([]string, error) {
 	u := e.unpacked
 	if as != nil {
@@ -83,7 +83,7 @@ func (e *pgbouncer) reachable(f *folder, as *account) ([]string, error) {
 	return u.argv("usr/sbin/pgbouncer"), nil
 }
 
-// The port is not in this file: see command.
+// The port is in a file of its own: see the method command.
 const pgbouncerIni = `[databases]
 * = %s
 
@@ -106,7 +106,7 @@ pidfile =
 func (e *pgbouncer) ini(f *folder) string { return filepath.Join(f.path, "pgbouncer.ini") }
 
 func (e *pgbouncer) command(f *folder, port int, _ Options) command {
-	as, _ := unprivileged() // prepare has called it without an error
+	as, _ := unprivileged() // the same call in prepare returned no error
 	// PgBouncer has no option for the port. If this file cannot be written, PgBouncer logs that and ends.
 	_ = os.WriteFile(filepath.Join(f.path, "port.ini"), []byte(fmt.Sprintf("listen_port = %d\n", port)), 0o644)
 	return command{argv: append(slices.Clone(e.argv), e.ini(f)), as: as}
@@ -114,7 +114,8 @@ func (e *pgbouncer) command(f *folder, port int, _ Options) command {
 
 func (e *pgbouncer) dsn(port int) string { return postgresDSN(port) }
 
-// identify recognises this launcher's pooler by the server behind the pooler. No other pooler leads to that server.
+// identify compares the identity of the Postgres server behind the pooler. Only the pooler of this launcher leads
+// to that server.
 func (e *pgbouncer) identify(ctx context.Context, dsn string, _ *folder) (bool, error) {
 	behind, err := queryPostgres(ctx, dsn, whoIsBehind)
 	return behind == e.behind, err

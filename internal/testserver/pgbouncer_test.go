@@ -10,11 +10,11 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A pooler accepts clients again soon after the server behind it is back. With its default settings it refuses all
-// clients for fifteen seconds after a failed login.
+// A pooler accepts clients again soon after the server behind it was restarted. The launcher's settings are needed
+// for that: by default PgBouncer refuses all clients for fifteen seconds after a failed login.
 func TestAPoolerComesBackWithItsServer(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, NewPgBouncer) // skips the test if the launcher could not start this server
+	testenv.DSN(t, NewPgBouncer) // skips the test if testservers could not start this server
 	behind, err := Start(t.Context(), Postgres, Options{Logf: t.Logf})
 	require.NoError(t, err)
 	t.Cleanup(behind.Stop)
@@ -22,7 +22,7 @@ func TestAPoolerComesBackWithItsServer(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(pooler.Stop)
 	answers := func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the pooler makes some clients wait
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the pooler does not refuse some clients, but lets them wait
 		defer cancel()
 		_, err := queryPostgres(ctx, pooler.DSN, "SELECT 'up'")
 		return err == nil

@@ -18,7 +18,7 @@ func FreePort() (port int, release func(), err error) {
 	if err != nil {
 		return 0, nil, os.NewSyscallError("socket", err)
 	}
-	release = sync.OnceFunc(func() { _ = syscall.Close(fd) }) // a second call could close another file with the same number
+	release = sync.OnceFunc(func() { _ = syscall.Close(fd) }) // only once, because a second call could close another file with the same number
 	if port, err = bindAny(fd); err != nil {
 		release()
 		return 0, nil, err

@@ -33,7 +33,7 @@ func TestPortIsKeptForAServerThatIsDown(t *testing.T) {
 		}
 	}
 	const ipLocalPortRange = 51                                          // linux/in.h, since 6.3
-	onlyPort := set(syscall.IPPROTO_IP, ipLocalPortRange, port|port<<16) // a process that requests any free port gets this port or none
+	onlyPort := set(syscall.IPPROTO_IP, ipLocalPortRange, port|port<<16) // a process that requests any free port must not get this port
 	listen := net.ListenConfig{Control: onlyPort}
 	stranger := net.ListenConfig{Control: set(syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 0)}
 	_, err = listen.Listen(t.Context(), "tcp4", "127.0.0.1:0")

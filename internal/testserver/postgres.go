@@ -54,13 +54,13 @@ func (e *postgres) prepare(ctx context.Context, f *folder, o Options) error {
 	if o.Primary != "" {
 		return e.follow(ctx, f, as, o.Primary)
 	}
-	// Each server runs initdb, which takes half a second longer than copying data. It gives each server a different
-	// system identifier.
+	// Each server runs initdb, although copying initialised data would be half a second faster.
+	// Only initdb gives each server a different system identifier.
 	initdb := []string{filepath.Join(e.bin, "initdb"), "-D", f.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"}
 	return runStep(ctx, command{argv: initdb, env: e.env, as: as}, f, nil)
 }
 
-// follow copies a primary. The server is then a standby of that primary.
+// follow copies the data of the server primary, so that the new server becomes its standby.
 func (e *postgres) follow(ctx context.Context, f *folder, as *account, primary string) error {
 	host, port, err := net.SplitHostPort(primary)
 	if err != nil {
@@ -71,7 +71,7 @@ func (e *postgres) follow(ctx context.Context, f *folder, as *account, primary s
 }
 
 func (e *postgres) command(f *folder, port int, o Options) command {
-	as, _ := unprivileged() // prepare has called it without an error
+	as, _ := unprivileged() // the same call in prepare returned no error
 	argv := []string{
 		filepath.Join(e.bin, "postgres"), "-D", f.data(), "-p", fmt.Sprint(port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
@@ -98,7 +98,7 @@ func (e *postgres) identify(ctx context.Context, dsn string, f *folder) (bool, e
 
 func (e *postgres) finish(context.Context, string) error { return nil }
 
-// queryPostgres reads one text, with a protocol that PgBouncer supports, too.
+// queryPostgres returns the text that query selects. It uses the simple query protocol, which PgBouncer supports too.
 func queryPostgres(ctx context.Context, dsn, query string) (string, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {

@@ -17,8 +17,8 @@ type command struct {
 	argv []string
 	env  []string       // in addition to the variables of all servers
 	as   *account       // the account; nil: the account of this process
-	quit syscall.Signal // ends the server at once and cleans up; 0: a killed server needs no clean-up
-	stop syscall.Signal // shuts the server down as an operator does; 0: SIGTERM
+	quit syscall.Signal // the signal that ends the server at once and lets it clean up; 0 if a killed server needs no clean-up
+	stop syscall.Signal // the signal with which an operator shuts the server down; 0 means SIGTERM
 }
 
 // process is a running server.
@@ -27,12 +27,12 @@ type process struct {
 	quit syscall.Signal
 	stop syscall.Signal
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has ended
-	err  error         // how the process ended; valid after the channel done is closed
+	done chan struct{} // closed when the server has ended
+	err  error         // how the server ended; valid after the channel done is closed
 }
 
-// startProcess runs a server in its folder, with a separate log. The server has a separate process group, so that
-// Ctrl-C at the terminal reaches this process and not the server.
+// startProcess runs a server in its folder, with a separate log. The server has a separate process group,
+// so that Ctrl-C at the terminal is not sent to the server.
 func startProcess(c command, f *folder) (*process, error) {
 	log, err := os.OpenFile(f.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -50,8 +50,8 @@ func startProcess(c command, f *folder) (*process, error) {
 	p := &process{quit: c.quit, stop: cmp.Or(c.stop, syscall.SIGTERM), cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel signals the server when the *thread* that started the server ends. The Go runtime may end any
-		// thread except one that is locked to a goroutine.
+		// The server must end when this process ends. The kernel signals the server when the *thread*
+		// that started it ends. The Go runtime may end any thread that is not locked to a goroutine.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -69,7 +69,7 @@ func startProcess(c command, f *folder) (*process, error) {
 	return p, nil
 }
 
-// end ends the server quickly with a clean-up, and kills the server if that takes too long.
+// end sends the server the signal quit, and kills the server if it does not end soon.
 func (p *process) end() {
 	if p.quit != 0 {
 		_ = p.cmd.Process.Signal(p.quit)
@@ -105,7 +105,8 @@ func (p *process) ended(within time.Duration) bool {
 	}
 }
 
-// runStep runs a preparing program until it ends. The program's output goes to the server's log.
+// runStep runs a program that prepares the server, and waits until it ends. The program's output goes to the server's
+// log.
 func runStep(ctx context.Context, c command, f *folder, stdin *os.File) error {
 	log, err := os.OpenFile(f.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -118,7 +119,7 @@ func runStep(ctx context.Context, c command, f *folder, stdin *os.File) error {
 		cmd.Stdin = stdin
 	}
 	cmd.SysProcAttr = stepAttributes(c.as)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // initdb ends its children in order
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // initdb then ends its child processes
 	cmd.WaitDelay = stopLimit
 	if err := cmd.Run(); err != nil {
 		signalGroup(cmd.Process, syscall.SIGKILL)

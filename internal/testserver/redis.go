@@ -45,8 +45,8 @@ func (e *redis) provide(ctx context.Context, o Options) error {
 	return nil
 }
 
-// inPath returns the path of a program in PATH. Unlike find, it follows no links: one program has several names here,
-// and its name decides what it does.
+// inPath returns the path of a program in PATH. Unlike find, it does not resolve links:
+// Redis is one program with several names, and the name decides what the program does.
 func inPath(program string) string {
 	path, _ := exec.LookPath(program)
 	return path

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// sentinel is a Redis Sentinel that needs no agreement with others. It replaces a primary that it considers dead.
+// sentinel is a single Redis Sentinel with a quorum of one. It fails over when it considers the primary dead.
 type sentinel struct{ redis }
 
 func (f *folder) config() string { return filepath.Join(f.path, "sentinel.conf") }
@@ -37,7 +37,7 @@ func (e *sentinel) command(f *folder, port int, o Options) command {
 	return command{argv: append(argv, o.Args...)}
 }
 
-// identify looks for the path of the configuration in the reply to INFO.
+// identify compares the path of the configuration file, which is in the reply to INFO.
 func (e *sentinel) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", strings.TrimSuffix(strings.TrimPrefix(dsn, "redis://"), "/0"))
 	if err != nil {

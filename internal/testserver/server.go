@@ -1,10 +1,10 @@
 // Package testserver starts real database servers for tests. Each server is private, listens on a free loopback port,
-// and has its data in a temporary folder. The folder is removed when the process that started the server ends,
-// however it ends.
+// and has its data in a temporary folder. Server and folder are removed when the process that started the server
+// ends. If that process was killed, the next launcher removes the folder.
 //
-// A server's program is searched on this machine first. A missing program is installed with apt where that is
-// possible (Debian or Ubuntu, as root). MySQL, Valkey, and newer releases of PgBouncer and ZooKeeper are not in
-// Debian's stable suite. They are unpacked into the user's cache folder instead. etcd is built from its Go module,
+// The package first looks for a server's program on this machine. A missing program is installed with apt where
+// that is possible (Debian or Ubuntu, as root). MySQL, Valkey, and newer releases of PgBouncer and ZooKeeper are not
+// in Debian's stable suite. They are unpacked into the user's cache folder instead. etcd is built from its Go module,
 // and is kept in the cache folder, too.
 package testserver
 
@@ -19,17 +19,17 @@ import (
 	"time"
 )
 
-// The engines that Start accepts.
+// These are the engines that Start accepts.
 const (
 	Postgres     = "postgres"
-	MySQL        = "mysql" // never MariaDB, whose program may also be called mysqld
+	MySQL        = "mysql" // Oracle's MySQL, never MariaDB, whose program may also be called mysqld
 	MariaDB      = "mariadb"
 	PgBouncer    = "pgbouncer"     // a pooler in front of Options.Postgres
 	NewPgBouncer = "pgbouncer_new" // PgBouncer 1.26 or newer, which tracks the prepared statements of each client
 	Redis        = "redis"
 	Valkey       = "valkey"
-	Etcd         = "etcd"      // one node; StartEtcdCluster makes more
-	ZooKeeper    = "zookeeper" // one node; StartZooKeeperEnsemble makes more
+	Etcd         = "etcd"      // one node; StartEtcdCluster starts several
+	ZooKeeper    = "zookeeper" // one server; StartZooKeeperEnsemble starts several
 
 	Galera   = "galera"   // MariaDB as the only node of a Galera cluster
 	Sentinel = "sentinel" // Redis Sentinel, which watches Options.Primary
@@ -38,8 +38,8 @@ const (
 // SentinelMaster is the name of the primary in Sentinel.
 const SentinelMaster = "primary"
 
-// Engines are the servers that testservers starts for all tests. Galera and Sentinel are missing here, because single
-// tests start them. The order ensures that each server finds the servers that it needs already running.
+// Engines are the servers that testservers starts for all tests. Galera and Sentinel are not in this list,
+// because the tests that need them start them. A server that needs another server comes after it in the list.
 var Engines = []string{Postgres, PgBouncer, NewPgBouncer, MySQL, MariaDB, Redis, Valkey, Etcd, ZooKeeper}
 
 const (
@@ -50,17 +50,17 @@ const (
 	portAttempts = 5
 )
 
-// Options describe the server to start. The zero value suits tests.
+// Options describe the server to start. The zero value is right for most tests.
 type Options struct {
-	// Durable makes a commit wait for the disk, as in production. Tests do not need this: without it, a crash of the
-	// server loses nothing, and only a crash of the machine does.
+	// Durable makes a commit wait for the disk, as in production. Tests do not need Durable: without it,
+	// only a crash of the machine loses data, and a crash of the server does not.
 	Durable bool
 
 	// Postgres is the DSN of the server behind PgBouncer. PgBouncer requires it.
 	Postgres string
 
-	// SessionPooling makes PgBouncer assign a server connection to a client until the client disconnects. The default
-	// assigns it for a transaction.
+	// SessionPooling makes PgBouncer assign a server connection to a client until the client disconnects. By default,
+	// PgBouncer assigns a server connection for one transaction.
 	SessionPooling bool
 
 	// Version is a release other than the default. For etcd see [EtcdVersion]. For Postgres it is one of
@@ -74,12 +74,12 @@ type Options struct {
 	// CertFile and KeyFile make a single etcd use TLS. No other server uses them.
 	CertFile, KeyFile string
 
-	// Primary is the address, host:port, of another server. Sentinel requires it, and watches that server. A Postgres
-	// with this option copies that server and follows it as a standby.
+	// Primary is the address, host:port, of another server. Sentinel requires it, and watches that server.
+	// With Postgres, the new server copies that server and becomes its standby.
 	Primary string
 
-	// Disk puts the server's data on a separate file system of this many bytes, in memory. Server.Disk can fill it.
-	// It needs Linux and root.
+	// Disk puts the server's data on a separate file system of this many bytes, in memory. Server.Disk can fill
+	// that file system. Disk needs Linux and root.
 	Disk int64
 
 	// Clock lets SetClock shift the server's wall clock. It works for Postgres, MySQL, MariaDB, Redis and Valkey, and
@@ -108,7 +108,8 @@ type Server struct {
 	stop    sync.Once
 }
 
-// Start starts a server and waits until it answers queries. ctx bounds the start only, not the server's life.
+// Start starts a server and waits until it answers queries. The end of ctx cancels the start.
+// It does not stop a server that has started.
 func Start(ctx context.Context, name string, o Options) (*Server, error) {
 	e, err := newEngine(name)
 	if err != nil {
@@ -120,7 +121,7 @@ func Start(ctx context.Context, name string, o Options) (*Server, error) {
 	if err := bounded(ctx, installLimit, func(ctx context.Context) error { return e.provide(ctx, o) }); err != nil {
 		return nil, failure(name, "find or install", err, nil)
 	}
-	f, err := newFolder(name, o.Durable || o.Clock) // the clock's library is loaded from this folder, which a file system in memory may forbid
+	f, err := newFolder(name, o.Durable || o.Clock) // the clock library is in this folder, and a file system in memory may not allow executable files
 	if err != nil {
 		return nil, failure(name, "make a folder", err, nil)
 	}
@@ -144,8 +145,9 @@ func Start(ctx context.Context, name string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// launch runs the server on a free port. Where a port cannot be reserved (see FreePort), another program may take the
-// port before the server binds it. Then the server ends, or another server answers, and launch tries another port.
+// launch runs the server on a free port. Where a port cannot be reserved (see FreePort),
+// another program may take the port before the server binds it. In that case the server ends,
+// or another server answers, and launch tries another port.
 func launch(ctx context.Context, name string, e engine, f *folder, o Options) (*Server, error) {
 	var errs []error
 	for range portAttempts {
@@ -192,7 +194,7 @@ func (s *Server) Ended() error {
 	return fmt.Errorf("%s has ended: %w; the end of its log:\n%s", s.Engine, cmp.Or(s.process.err, errors.New("without an error")), tail(s.folder.log(), 12))
 }
 
-// Kill ends the server as a crash would. The server's data remain for Restart.
+// Kill kills the server's processes, as a crash would. Restart can use the data again.
 func (s *Server) Kill() { s.process.kill() }
 
 // Shutdown ends the server as an operator does (pg_ctl stop -m fast, mysqladmin shutdown). The server disconnects its

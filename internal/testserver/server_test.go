@@ -15,12 +15,13 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// TestServerLife crashes, restarts and stops each engine. All other tests show that the engines serve requests.
+// A server of each engine can be killed, restarted and stopped. That the servers serve requests is tested
+// by all other tests.
 func TestServerLife(t *testing.T) {
 	for _, engine := range Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			testenv.DSN(t, engine) // skips the test if the launcher could not start this server
+			testenv.DSN(t, engine) // skips the test if testservers could not start this server
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			s, err := Start(ctx, engine, Options{Postgres: os.Getenv(Variable(Postgres)), Logf: t.Logf})

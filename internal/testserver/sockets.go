@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// ownedBy returns a function that recognises the addresses of a process's sockets, from Linux's /proc.
+// ownedBy returns a function that reports whether an address belongs to a socket of the process pid.
+// It reads Linux's /proc.
 func ownedBy(pid int) func(net.Addr) bool {
 	return func(addr net.Addr) bool {
 		table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", pid))

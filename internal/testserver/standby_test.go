@@ -16,10 +16,10 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A standby has the data that its primary wrote, and can replace the primary.
+// A standby has the data of its primary, and can be promoted.
 func TestStandby(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, Postgres) // skips the test if the launcher could not start this server
+	testenv.DSN(t, Postgres) // skips the test if testservers could not start this server
 	primary, err := Start(t.Context(), Postgres, Options{Logf: t.Logf})
 	require.NoError(t, err)
 	t.Cleanup(primary.Stop)
@@ -40,7 +40,7 @@ func TestStandby(t *testing.T) {
 	assert.False(t, primary.Running())
 }
 
-// A full disk accepts no more data, and accepts data again after space was freed.
+// After Fill, the file system accepts no more data. After Free, it accepts data again.
 func TestDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "disk")
 	d, err := NewDisk(path, 1<<20)

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// serverAttributes make a server end with this process. The kernel sends the server the signal when this process has
-// ended, even by SIGKILL.
+// serverAttributes returns attributes with which the kernel sends the server the signal death when this process ends,
+// even by SIGKILL.
 func serverAttributes(as *account, death syscall.Signal) *syscall.SysProcAttr {
 	a := stepAttributes(as)
 	a.Pdeathsig = death
@@ -29,7 +29,7 @@ func signalGroup(p *os.Process, s syscall.Signal) {
 	}
 }
 
-// lock locks an open file exclusively. The lock ends with the process at the latest.
+// lock locks the open file f exclusively. The kernel releases the lock when this process ends.
 func lock(f *os.File, wait bool) error {
 	how := syscall.LOCK_EX
 	if !wait {
@@ -42,7 +42,8 @@ func lock(f *os.File, wait bool) error {
 	}
 }
 
-// memoryFolders returns the folder that is in memory, if it has room for all servers. In a container it may be tiny.
+// memoryFolders returns the path of the in-memory file system if it has room for all servers.
+// In a container it may be tiny.
 func memoryFolders() []string {
 	const path, room = "/dev/shm", 2 << 30
 	var fs syscall.Statfs_t

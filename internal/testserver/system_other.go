@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// On other systems servers run under this process's account, and continue to run if this process is killed. Two
-// launchers may install at the same time. This is sufficient for a developer's own machine.
+// serverAttributes and lock do nothing on systems other than Linux. Servers run under the account of this process,
+// and continue to run if this process is killed. Two launchers may install the same server at the same time.
+// That is sufficient for a developer's own machine.
 
 func serverAttributes(*account, syscall.Signal) *syscall.SysProcAttr { return nil }
 

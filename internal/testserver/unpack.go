@@ -22,9 +22,9 @@ func unpack(ctx context.Context, o Options, suite, pkg string) (*unpacked, error
 }
 
 // unpackTo returns the folder in the cache that contains the unpacked package. The function complete reports whether
-// all files exist. The parameter more contains further arguments of the script.
+// all files exist. The parameter more contains further arguments of the script that unpacks.
 func unpackTo(ctx context.Context, o Options, suite, pkg string, complete func(root string) bool, more ...string) (string, error) {
-	if cache, err := cacheFolder(); err == nil { // avoids waiting for the lock if there is nothing to do
+	if cache, err := cacheFolder(); err == nil { // checks before taking the lock, which another launcher may hold for long
 		if root := filepath.Join(cache, pkg); complete(root) {
 			return root, nil
 		}

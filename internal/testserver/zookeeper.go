@@ -17,7 +17,7 @@ type zookeeper struct {
 	jars []string
 }
 
-// javaFolder is where Debian's packages install jars. The jars that ZooKeeper needs name each other there.
+// javaFolder is where Debian's packages install jars. Each jar there names the other jars that it needs.
 const javaFolder = "/usr/share/java"
 
 func (e *zookeeper) provide(ctx context.Context, o Options) error {
@@ -25,7 +25,8 @@ func (e *zookeeper) provide(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	// The package "zookeeper" would bring a graphical Java; this one has the server, too.
+	// The package "zookeeper" would also install a Java with graphics. The package libzookeeper-java contains
+	// the same server without that.
 	jar, err := provideWithApt(ctx, o, "ZooKeeper", "libzookeeper-java", func() string { return firstMatch(filepath.Join(javaFolder, "zookeeper.jar")) })
 	if err != nil {
 		return err
@@ -49,8 +50,8 @@ func (e *zookeeper) provideNewer(ctx context.Context, o Options) error {
 	return nil
 }
 
-// classPath lists the jar that encodes messages first, because the server's jar names the older release of it by its
-// absolute path. Without the last jar the server writes no log.
+// classPath returns Java's class path. The jar that encodes messages (jute) is first, because the server's jar refers
+// to an older release of it by an absolute path. The last jar is needed for the server's log.
 func classPath(folder string) []string {
 	return []string{filepath.Join(folder, "zookeeper-jute.jar"), filepath.Join(folder, "zookeeper.jar"), filepath.Join(javaFolder, "slf4j-simple.jar")}
 }
@@ -63,8 +64,8 @@ func (e *zookeeper) command(f *folder, port int, o Options) command {
 	return e.commandWith(f, port, o, "")
 }
 
-// commandWith writes the server's only configuration file, with the lines of an ensemble. If the file cannot be
-// written, the server logs that and ends.
+// commandWith returns the command line of a server. It first writes the server's only configuration file,
+// which ends with the lines in ensemble. If the file cannot be written, the server logs that and ends.
 func (e *zookeeper) commandWith(f *folder, port int, o Options, ensemble string) command {
 	config := filepath.Join(f.path, "zoo.cfg")
 	_ = os.WriteFile(config, []byte(fmt.Sprintf(zookeeperConfig, f.data(), port)+ensemble+o.Config), 0o644)
@@ -82,10 +83,10 @@ func (e *zookeeper) commandWith(f *folder, port int, o Options, ensemble string)
 	return command{argv: append(argv, "-cp", strings.Join(e.jars, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)}
 }
 
-// A tick is the unit of the server's time. The shortest session is two ticks. A node that is silent for syncLimit
-// ticks is given up, so syncLimit must be longer than the delays of a slow machine. A leader waits for followers for
-// initLimit ticks. It waits that long without need if a follower connected through a proxy before the leader
-// listened, and that connection was lost.
+// A tick is the unit of the server's time. The shortest session is two ticks. The leader drops a follower
+// that sends nothing for syncLimit ticks, so syncLimit must be longer than the delays of a slow machine.
+// A new leader waits for followers for at most initLimit ticks. It waits that long if a follower connected through
+// a proxy before the leader listened, because that connection is lost.
 const zookeeperConfig = `dataDir=%s
 clientPort=%d
 clientPortAddress=127.0.0.1
@@ -101,7 +102,7 @@ preAllocSize=1024
 
 func (e *zookeeper) dsn(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// identify reads the data folder, which only a running server reports.
+// identify compares the path of the data folder, which only a running server reports.
 func (e *zookeeper) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	text, err := askZooKeeper(ctx, dsn, "conf")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// ZooKeeperEnsemble is an ensemble of ZooKeeper servers. Tests can make each server fail. It needs Linux, where all
-// of 127.0.0.0/8 is this machine.
+// ZooKeeperEnsemble is an ensemble of ZooKeeper servers. Tests can make each server fail. It needs Linux,
+// where every address in 127.0.0.0/8 leads to this machine.
 type ZooKeeperEnsemble struct{ Nodes []*ZooKeeperNode }
 
 // ZooKeeperNode is a server of the ensemble. Its methods must not be called concurrently.
@@ -26,19 +26,20 @@ type ZooKeeperNode struct {
 	engine  *zookeeper
 	options Options
 	port    int
-	peers   [2]int              // its ports for other servers: for following, and for elections
+	peers   [2]int              // the ports for other servers: one for following the leader, one for elections
 	proxies []*faultproxy.Proxy // the proxies in front of the peer ports
 	config  string
 	folder  *folder
 	process *process
 }
 
-// Servers know each other by names. A server resolves its own name to the address here, and the other names to the
-// address there. The proxies listen at the address there, on the same port numbers. A server also reports its own
-// address to the others. Only with names do all connections between servers pass a proxy.
+// These two addresses make all connections between servers pass a proxy. Each server's configuration names
+// the servers by host names. A server resolves its own name to the address here, and the names of the other servers
+// to the address there. The proxies listen on the address there, on the same port numbers.
+// IP addresses would not work, because a server also sends its own address to the others.
 const here, there = "127.0.0.1", "127.0.0.2"
 
-// StartZooKeeperEnsemble starts n servers of the newer release and waits until each has a leader.
+// StartZooKeeperEnsemble starts n servers of the newer release and waits until each server knows a leader.
 func StartZooKeeperEnsemble(ctx context.Context, n int, o Options) (*ZooKeeperEnsemble, error) {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
@@ -48,7 +49,7 @@ func StartZooKeeperEnsemble(ctx context.Context, n int, o Options) (*ZooKeeperEn
 		return nil, failure(ZooKeeper, "find or install", err, nil)
 	}
 	var errs []error
-	for range portAttempts { // another program may take a port before a node does
+	for range portAttempts { // retries, because another program may take a port before a node does
 		c, err := startZooKeeperEnsemble(ctx, e, n, o)
 		if err == nil {
 			return c, nil
@@ -121,7 +122,7 @@ func (n *ZooKeeperNode) prepare(i int) (err error) {
 
 func (n *ZooKeeperNode) hosts() string { return filepath.Join(n.folder.path, "hosts") }
 
-// writeHosts writes the addresses of the ensemble's names for the node numbered i.
+// writeHosts writes the hosts file of the node with number i, with the names of all nodes.
 func (n *ZooKeeperNode) writeHosts(i, all int) error {
 	text := here + " localhost\n"
 	for k := range all {
@@ -153,7 +154,7 @@ func (n *ZooKeeperNode) start(ctx context.Context) error {
 // Kill ends the node as a crash would. The node's data remain for Restart.
 func (n *ZooKeeperNode) Kill() { n.process.kill() }
 
-// Restart starts the node again, on the same data and ports, and waits until it has a leader.
+// Restart starts the node again, on the same data and ports, and waits until it knows a leader.
 func (n *ZooKeeperNode) Restart(ctx context.Context) error {
 	n.process.end()
 	return n.start(ctx)
@@ -171,7 +172,7 @@ func (n *ZooKeeperNode) Leads(ctx context.Context) (bool, error) {
 	return strings.Contains(text, "Mode: leader"), err
 }
 
-// Isolate cuts the node off from the others, in both directions. The node's clients still reach it.
+// Isolate cuts the node off from the other nodes, in both directions. The node's clients can still connect to it.
 func (c *ZooKeeperEnsemble) Isolate(node *ZooKeeperNode) {
 	for _, other := range c.Nodes {
 		for _, p := range other.proxies {

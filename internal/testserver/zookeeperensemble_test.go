@@ -9,11 +9,11 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// An isolated node follows no leader. The others elect a leader without it. After Rejoin all nodes form one ensemble
+// An isolated node loses its leader, and the other nodes elect a leader. After Rejoin, all nodes form one ensemble
 // again.
 func TestZooKeeperIsolation(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, ZooKeeper) // skips the test if the launcher could not start this server
+	testenv.DSN(t, ZooKeeper) // skips the test if testservers could not start this server
 	c, err := StartZooKeeperEnsemble(t.Context(), 3, Options{Logf: t.Logf})
 	require.NoError(t, err)
 	defer c.Stop()

@@ -22,7 +22,7 @@ var errNoDocker = errors.New("no Docker engine with compose here")
 type compose struct {
 	mu      sync.Mutex
 	checked bool
-	file    string // empty if compose is not available
+	file    string // empty if docker compose is not available
 	used    bool
 }
 
@@ -36,12 +36,13 @@ func (c *compose) up(ctx context.Context, engine string) (map[string]string, err
 	if c.file == "" {
 		return nil, errNoDocker
 	}
-	// etcd is built with Go, which the tests need anyway. The file has no service for a newer PgBouncer.
+	// etcd needs no container, because it is built with Go, which the tests need anyway.
+	// The compose file has no service for a newer PgBouncer.
 	if engine == testserver.Etcd || engine == testserver.NewPgBouncer {
 		return nil, errNoDocker
 	}
 	services := []string{engine}
-	if engine == testserver.PgBouncer { // the service is in front of the Postgres of the same compose file only
+	if engine == testserver.PgBouncer { // the PgBouncer service can only reach the Postgres of the same compose file
 		if os.Getenv(testserver.Variable(testserver.Postgres)) != "" {
 			return nil, fmt.Errorf("%s is set, and the container would stand in front of another server", testserver.Variable(testserver.Postgres))
 		}
@@ -94,7 +95,7 @@ func (c *compose) run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	cmd.Env = os.Environ()
 	for _, e := range testserver.Engines {
-		cmd.Env = append(cmd.Env, "ROWLOCK_PORT_"+strings.ToUpper(e)+"=") // empty: any free port
+		cmd.Env = append(cmd.Env, "ROWLOCK_PORT_"+strings.ToUpper(e)+"=") // empty: docker chooses a free port
 	}
 	var problem strings.Builder
 	cmd.Stderr = &problem

@@ -1,13 +1,15 @@
-// Command testservers runs a command with real database servers around it:
+// Command testservers starts real database servers, runs a command, and stops the servers:
 //
 //	go run ./internal/testserver/cmd/testservers -- go test ./...
 //
-// Each server is private to this run and gone when it ends. The command finds them through ROWLOCK_TEST_POSTGRES,
-// ROWLOCK_TEST_PGBOUNCER, ROWLOCK_TEST_PGBOUNCER_NEW, ROWLOCK_TEST_MYSQL, ROWLOCK_TEST_MARIADB, ROWLOCK_TEST_REDIS,
-// ROWLOCK_TEST_VALKEY, ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER; one that is set already is left as it is, and no
-// server is started for it. Without a command the servers run until Ctrl-C, and their variables are printed for a shell.
+// Each server serves only this run, and is stopped when the run ends. The command finds them through
+// ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_PGBOUNCER, ROWLOCK_TEST_PGBOUNCER_NEW, ROWLOCK_TEST_MYSQL,
+// ROWLOCK_TEST_MARIADB, ROWLOCK_TEST_REDIS, ROWLOCK_TEST_VALKEY, ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER;
+// if such a variable is already set, the command gets it unchanged, and no server is started for it.
+// Without a command the servers run until Ctrl-C, and their variables are printed for a shell.
 //
-// A server that this machine cannot provide is reported and left out, unless ROWLOCK_REQUIRE=all.
+// If this machine cannot provide a server, the command says so and runs without the server.
+// With ROWLOCK_REQUIRE=all it fails instead.
 package main
 
 import (
@@ -61,7 +63,7 @@ func run() int {
 	return runCommand(flag.Args(), s.environment(), signals)
 }
 
-// startUnless starts the servers, and reports whether a signal arrived meanwhile.
+// startUnless starts the servers, and reports whether a signal arrived before all were ready.
 func (s *servers) startUnless(signals <-chan os.Signal, engines []string) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

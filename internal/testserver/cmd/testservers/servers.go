@@ -57,8 +57,8 @@ func (s *servers) missing(engines []string) (n int) {
 	return n
 }
 
-// provide uses the server that the environment names. Otherwise it starts a server on this machine, or else in a
-// container.
+// provide uses the server that the environment names. If there is none, provide starts a server on this machine,
+// or in a container if that is not possible.
 func (s *servers) provide(ctx context.Context, engine string) {
 	if given := os.Getenv(testserver.Variable(engine)); given != "" {
 		s.add(engine, given, nil)
@@ -102,7 +102,7 @@ func (s *servers) add(engine, dsn string, server *testserver.Server) {
 	}
 }
 
-// environment returns the variables by which the command finds the servers.
+// environment returns the environment variables with the DSNs of the servers.
 func (s *servers) environment() (variables []string) {
 	for _, e := range testserver.Engines {
 		if s.dsn[e] != "" {
