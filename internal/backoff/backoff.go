@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Backoff is a delay that doubles from Next up to Most. Each step is multiplied by a random factor between 0.5
-// and 1.5, so that processes that failed at the same time do not retry at the same time.
+// Backoff is a delay that grows by a factor of 1.6 from Next up to Most. Each delay is multiplied by a random factor
+// between 0.5 and 1.5, so that processes that failed at the same time do not retry at the same time.
 type Backoff struct{ Next, Most time.Duration }
 
 // Step returns the next delay.

@@ -130,7 +130,7 @@ func (s *store) back(t *testing.T) {
 	s.acquire(t, b, "never granted")
 	require.Positive(t, s.freeIn(t, "reserved"))
 	require.NoError(t, b.ForceRelease(t.Context(), reserved.Key, reserved.Token, true), "the waiter never acquires it")
-	require.Eventually(t, func() bool { // polls, because the waiter's row has a time in the future and ends its reservation only later
+	require.Eventually(t, func() bool { // the time of the waiter's last poll is in the future, so its reservation does not end at once
 		g, err := b.Acquire(t.Context(), request("reserved"))
 		return err == nil && g.Token > reserved.Token
 	}, 10*time.Second, 5*time.Millisecond)

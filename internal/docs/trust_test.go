@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile contains statements that a misused account could try. The keys that a role may run are
-// in TestGrantsAreWhatTheySay.
+// hostile contains statements that an account may try. TestGrantsAreWhatTheySay lists which role may run
+// which statement.
 var hostile = map[string]string{
 	"look":         "SELECT count(*) FROM rowlock_lease",
 	"marks":        "SELECT count(*) FROM rowlock_lease_fence",

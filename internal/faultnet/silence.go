@@ -44,7 +44,7 @@ func Silence(t *testing.T, least int, open func() (*faultproxy.Proxy, func(conte
 	t.Fatalf("the call did not succeed within %d steps", mostSteps)
 }
 
-// trial is how a call of one trial ended.
+// trial is the result of one trial of Silence.
 type trial int
 
 const (

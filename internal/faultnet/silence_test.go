@@ -33,14 +33,14 @@ func TestSilenceOnABusyMachine(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { require.NoError(t, listener.Close()) })
-	cut := map[int]bool{} // one entry for each number of answers
+	cut := map[int]bool{} // the trials that were cut, by the number of answers before the cut
 	faultnet.Silence(t, 2, func() (*faultproxy.Proxy, func(context.Context) error, func()) {
 		proxy, err := faultproxy.New(listener.Addr().String())
 		require.NoError(t, err)
 		answers := 0
 		call := func(ctx context.Context) error {
 			select {
-			case <-time.After(250 * time.Millisecond): // longer than the first limit
+			case <-time.After(250 * time.Millisecond): // longer than callLimit
 			case <-ctx.Done():
 				return fmt.Errorf("begin: %w", ctx.Err())
 			}

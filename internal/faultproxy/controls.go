@@ -96,8 +96,8 @@ func (p *Proxy) Sent() int {
 	return p.sent
 }
 
-// PointAt sends all later connections to another server, given as host:port, as a virtual address does after a
-// failover. Open connections continue.
+// PointAt sends all later connections to another server, given as host:port, as a virtual IP address does
+// after a failover. Open connections continue.
 func (p *Proxy) PointAt(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

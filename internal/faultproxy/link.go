@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// link is the connection of one client, and the proxy's connection to the server for that client.
+// link is one client's connection to the proxy, together with the proxy's connection to the server for that client.
 type link struct {
 	proxy  *Proxy
 	client *net.TCPConn
-	server *net.TCPConn // nil until connected; stays nil if the client was accepted during a cut
+	server *net.TCPConn // nil before the proxy is connected to the server; stays nil if the client was accepted during a cut
 	dead   chan struct{}
 
 	// Guarded by proxy.mu.
-	lost  bool // bytes were lost in a cut
-	deaf  bool // a reply was dropped: nothing from the server passes any longer
-	asked bool // a request has been delivered and not answered yet
+	lost  bool // bytes of this link were lost because the network was cut
+	deaf  bool // a reply was dropped with Hang, so everything else from the server is dropped too
+	asked bool // the server got a request and has not answered it yet
 	ended bool // dead is closed
 
-	cancel bool // this link carries a cancel request, so the proxy leaves it to the server to close the connection
+	cancel bool // this link carries a cancel request, so only the server closes the connection
 }
 
 type direction int
@@ -54,8 +54,8 @@ func (l *link) run() {
 	pumps.Go(func() { l.pump(toServer, l.client, l.server) })
 	pumps.Go(func() { l.pump(toClient, l.server, l.client) })
 	pumps.Wait()
-	l.close()        // close instead of reset, so that bytes in flight still arrive
-	l.server.Close() // l.close leaves the connection of a request to cancel open
+	l.close()        // closes without a reset, so that bytes in flight still arrive
+	l.server.Close() // l.close does not close the server connection of a cancel request
 }
 
 func (l *link) dial() bool {
@@ -70,7 +70,7 @@ func (l *link) dial() bool {
 	}
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
-	if l.ended { // while it was dialled
+	if l.ended { // the link ended during the dial
 		conn.Close()
 		return false
 	}
@@ -78,7 +78,7 @@ func (l *link) dial() bool {
 	return true
 }
 
-// pump copies what one side sends to the other, and then the end of the stream.
+// pump copies all bytes that one side sends to the other side, and then closes the other side's stream.
 func (l *link) pump(d direction, from, to *net.TCPConn) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -102,7 +102,7 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 			continue
 		}
 		switch {
-		case l.silenced(d): // the link stays open until the other side closes
+		case l.silenced(d): // keeps the link open until the other side closes
 		case !errors.Is(err, io.EOF) || to.CloseWrite() != nil:
 			l.abort()
 		}
@@ -110,7 +110,7 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 	}
 }
 
-// deliver writes b, and returns false if nothing more may pass in this direction.
+// deliver writes b to one side. It returns false if the pump must stop.
 func (l *link) deliver(d direction, to *net.TCPConn, b []byte) bool {
 	cancel := d == toServer && isCancel(b)
 	if cancel && !l.cancels() {
@@ -123,7 +123,7 @@ func (l *link) deliver(d direction, to *net.TCPConn, b []byte) bool {
 	return !cancel
 }
 
-// wait waits for the delay. It returns false if the link ended meanwhile.
+// wait waits for the delay. It returns false if the link ended during the delay.
 func (l *link) wait() bool {
 	l.proxy.mu.Lock()
 	delay := l.proxy.delay
@@ -169,7 +169,7 @@ func (l *link) judge(d direction) verdict {
 	return pass
 }
 
-// silenced reports whether the other side must not learn that this side has closed.
+// silenced reports whether the proxy must hide from the receiver that the sender has closed its connection.
 func (l *link) silenced(d direction) bool {
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
@@ -194,7 +194,7 @@ func (l *link) abort() {
 // reset resets both connections of the link. The caller holds proxy.mu.
 func (l *link) reset() {
 	for _, c := range l.finish() {
-		_ = c.SetLinger(0) // Close then sends a reset instead of a FIN
+		_ = c.SetLinger(0) // with this option, Close sends a reset instead of a FIN
 		c.Close()
 	}
 }
@@ -207,7 +207,8 @@ func (l *link) close() {
 	}
 }
 
-// finish marks the link as ended and returns the connections to close, or none if it had ended before.
+// finish marks the link as ended, and returns the connections that the caller must close.
+// It returns none if the link had already ended.
 func (l *link) finish() (open []*net.TCPConn) {
 	if l.ended {
 		return nil

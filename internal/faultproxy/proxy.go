@@ -1,5 +1,6 @@
-// Package faultproxy is a TCP proxy for tests that loses, delays or resets traffic on command. It stands between a
-// client and a server. The only message that it understands is PostgreSQL's request to cancel.
+// Package faultproxy is a TCP proxy for tests that loses, delays or resets traffic on command.
+// It stands between a client and a server. It forwards bytes of any protocol. The only message that it recognises is
+// PostgreSQL's cancel request.
 package faultproxy
 
 import (
@@ -22,12 +23,12 @@ type Proxy struct {
 	target string
 	closed bool
 	cut    bool
-	cutAt  int // the value of sent at which the network is cut; 0: none
-	// cutFrom accepts the addresses of clients that are cut off. It is nil if there are none.
+	cutAt  int // the network is cut when sent reaches this value; 0: never
+	// cutFrom returns true for the addresses of clients that are cut off. It is nil if no client is cut off.
 	cutFrom func(net.Addr) bool
 	delay   time.Duration
-	sent    int // chunks of bytes that reached the server
-	drops   int // replies that are still to be dropped
+	sent    int // how many chunks of bytes have reached the server
+	drops   int // how many replies are still to be dropped
 	then    AfterDrop
 	links   map[*link]struct{}
 }
@@ -35,8 +36,9 @@ type Proxy struct {
 // New starts a proxy on a free loopback port, in front of the server at target (host:port).
 func New(target string) (*Proxy, error) { return NewAt("127.0.0.1:0", target, 0) }
 
-// NewAt starts a proxy that clients reach at addr (host:port). It retries for patience to connect to a server that does
-// not listen, because its client has already been accepted and does not see the refusal.
+// NewAt starts a proxy that clients reach at addr (host:port). If the server does not listen,
+// the proxy retries to connect for the time patience. It has already accepted the client,
+// so it cannot pass the server's refusal on to the client.
 func NewAt(addr, target string, patience time.Duration) (*Proxy, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -48,7 +50,7 @@ func NewAt(addr, target string, patience time.Duration) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where clients connect, as host:port.
+// Addr returns the address to which clients connect, as host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Close resets all connections and returns when all goroutines of the proxy have ended. It may be called more than
@@ -69,7 +71,7 @@ func (p *Proxy) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as out of file descriptors: the test that needs them fails by itself
+		if err != nil { // for example no free file descriptors; a test that needs the connection then fails
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -88,7 +90,7 @@ func (p *Proxy) add(l *link) bool {
 	if p.closed {
 		return false
 	}
-	l.lost = p.cut || p.cutFrom != nil && p.cutFrom(l.client.RemoteAddr()) // such a client gets no answer, not even after Restore
+	l.lost = p.cut || p.cutFrom != nil && p.cutFrom(l.client.RemoteAddr()) // a client that connects during a cut gets no answer, not even after Restore
 	p.links[l] = struct{}{}
 	return true
 }

@@ -17,13 +17,14 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// patience is how long a test waits for what must happen. silence is how long it watches that nothing happens.
+// patience is how long a test waits for an event that must happen. silence is how long a test checks
+// that an event does not happen.
 const (
 	patience = 5 * time.Second
 	silence  = 50 * time.Millisecond
 )
 
-// server echoes each request and reports it to the test. It reports "EOF" when a client closes.
+// server is an echo server. It reports each request to the test. It reports "EOF" when a client closes.
 type server struct {
 	listener net.Listener
 	got      chan string
@@ -91,7 +92,7 @@ func newProxy(t *testing.T) (*faultproxy.Proxy, *server) {
 	s := newServer(t)
 	p, err := faultproxy.New(s.listener.Addr().String())
 	require.NoError(t, err)
-	t.Cleanup(p.Close) // runs before the server's cleanup, which waits for the proxy's connections
+	t.Cleanup(p.Close) // runs before the server's cleanup, which waits until the proxy's connections are closed
 	return p, s
 }
 
@@ -165,7 +166,7 @@ func TestNoServerBehindTheProxy(t *testing.T) {
 	p, s := newProxy(t)
 	s.listener.Close()
 	conn, err := net.DialTimeout("tcp", p.Addr(), patience)
-	if err == nil { // the reset may arrive before the dialer knows that it is connected
+	if err == nil { // the reset may arrive before the client knows that it is connected
 		defer conn.Close()
 		_, err = conn.Read(make([]byte, 1))
 	}
@@ -267,11 +268,11 @@ func TestDelay(t *testing.T) {
 	p.Delay(time.Hour)
 	send(t, conn, "never")
 	s.expectNothing(t)
-	p.Close() // the test's cleanup closes it a second time
+	p.Close() // the test's cleanup calls Close a second time
 	requireReset(t, conn)
 }
 
-// TestAllAtOnce uses a proxy from many goroutines, to find races and goroutines that do not end.
+// Many goroutines can use all methods of a proxy at the same time. The test looks for races and for goroutines that do not end.
 func TestAllAtOnce(t *testing.T) {
 	p, _ := newProxy(t)
 	var clients, controls sync.WaitGroup
@@ -317,7 +318,7 @@ func TestAllAtOnce(t *testing.T) {
 	clients.Wait()
 }
 
-// After PointAt, new connections lead to the other server, and open ones continue.
+// After PointAt, new connections lead to the other server. Open connections still lead to the first server.
 func TestPointAt(t *testing.T) {
 	p, one := newProxy(t)
 	other := newServer(t)
@@ -328,5 +329,5 @@ func TestPointAt(t *testing.T) {
 	roundTrip(t, after, other, "b")
 	roundTrip(t, before, one, "c")
 	require.NoError(t, after.Close())
-	p.Close() // before the servers, which wait for their connections to close
+	p.Close() // closed before the servers, whose cleanups wait until their connections are closed
 }

@@ -16,7 +16,7 @@ type Store interface {
 	driver.Operator
 }
 
-// Harness implements locktest.Harness with all of its optional methods.
+// Harness implements locktest.Harness and all its optional interfaces.
 type Harness struct {
 	// Connect returns a new client, and a function that closes it.
 	Connect func() (Store, func() error, error)
@@ -31,7 +31,7 @@ type Memory interface {
 	Expire(key driver.Key)
 }
 
-// New returns a harness for a store in memory, which all of its clients share.
+// New returns a harness whose clients all use store.
 func New(store Memory) *Harness {
 	return &Harness{
 		Connect: func() (Store, func() error, error) { return store, func() error { return nil }, nil },
@@ -89,13 +89,13 @@ func (h *Harness) Expire(ctx context.Context, key driver.Key) error { return h.E
 // Crash makes all later requests of b fail.
 func (h *Harness) Crash(b driver.Backend) error { return set(b, func(c *client) { c.dead = true }) }
 
-// Cut makes b unreachable: no request arrives, and no reply and no notification does.
+// Cut cuts b off from the store: requests, replies and notifications are lost.
 func (h *Harness) Cut(b driver.Backend) error { return set(b, func(c *client) { c.cut = true }) }
 
 // Restore ends Cut for later requests.
 func (h *Harness) Restore(b driver.Backend) error { return set(b, func(c *client) { c.cut = false }) }
 
-// DropReply loses the reply to the next request of b.
+// DropReply drops the reply to the next request of b. The store still executes the request.
 func (h *Harness) DropReply(b driver.Backend) error {
 	return set(b, func(c *client) { c.dropNext = true })
 }
@@ -118,7 +118,7 @@ func set(b driver.Backend, change func(*client)) error {
 	return nil
 }
 
-// client is one connection to the store.
+// client is one client's connection to the store, with the faults that it has.
 type client struct {
 	Store
 	end                 func() error
@@ -128,13 +128,13 @@ type client struct {
 
 func (c *client) self() *client { return c }
 
-// notifying is a client of a store that notifies waiters.
+// notifying is a client for a store that implements driver.Notifier.
 type notifying struct {
 	client   *client
 	notifier driver.Notifier
 }
 
-// handing is a client of a store that hands over.
+// handing is a client for a store that can also hand a lock over.
 type handing struct {
 	client     *client
 	handOverer driver.HandOverer
@@ -145,7 +145,7 @@ var (
 	errCutOff = errors.New("inprocess: no reply")
 )
 
-// state returns what happens to one request.
+// state returns the faults that affect the next request.
 func (c *client) state() (dead, cut, drop bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +156,8 @@ func (c *client) state() (dead, cut, drop bool) {
 	return dead, cut, drop
 }
 
-// carry sends a request to the store and returns its reply, unless the client is cut off.
+// carry calls request and returns its reply. If the client is dead, cut off or must lose the reply,
+// carry returns an error instead.
 func carry[T any](ctx context.Context, c *client, request func() (T, error)) (T, error) {
 	var zero T
 	dead, cut, drop := c.state()

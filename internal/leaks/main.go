@@ -1,5 +1,6 @@
-// Package leaks runs the tests of a package, and then checks that no goroutine is left. Drivers close some
-// connections in the background. goleak waits for them for half a second, and this package waits for longer.
+// Package leaks runs the tests of a package, and then checks that no goroutine is left.
+// Drivers close some connections in the background, which can take seconds. goleak waits only half a second
+// for goroutines to end. This package waits longer.
 package leaks
 
 import (
@@ -13,13 +14,13 @@ const patience = 16 * time.Second
 
 // lingering lists functions that end by themselves, but later than the call that started them.
 var lingering = []goleak.Option{
-	// A connection whose statement was cancelled sends the cancellation and waits for the server, for up to
-	// 15 s. When a pool of pgx is closed, it waits for that. A pool of database/sql does not.
+	// If a statement was cancelled, pgx sends the cancel request in the background, and waits for the server for up
+	// to 15 s. Closing a pgx pool waits for that goroutine. Closing a pool of database/sql does not.
 	goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn.(*PgConn).asyncClose.func1"),
-	// A client that connects while the listener is being closed gets no reply. Linux repeats the packet after
-	// 1 s, which is then rejected.
+	// If a client connects while the server closes its listener, the client gets no reply.
+	// Linux sends the packet again after 1 s, and then the connection is refused.
 	goleak.IgnoreAnyFunction("net.(*Dialer).DialContext"),
-	// A client of Redis that gets no reply checks once a second whether it was closed.
+	// A Redis client that cannot connect retries once a second, and only then notices that it was closed.
 	goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"),
 }
 
@@ -28,7 +29,8 @@ func Main(m goleak.TestingM) { goleak.VerifyTestMain(patient{m}) }
 
 type patient struct{ goleak.TestingM }
 
-// Run runs the tests. It returns when no lingering goroutine is left, or when another goroutine is.
+// Run runs the tests. Then it waits until no lingering goroutine is left, for at most patience.
+// It does not wait if another kind of goroutine is left.
 func (p patient) Run() int {
 	code := p.TestingM.Run()
 	if code == 0 {

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// A connect that ends by itself is no leak, even if it takes long.
+// A connection attempt that ends by itself is not reported as a leak, even if it takes seconds.
 func TestMainWaitsForLingeringGoroutines(t *testing.T) {
 	goOn := hang(t)
 	require.ErrorContains(t, goleak.Find(), "DialContext", "goleak does not wait as long")
@@ -22,7 +22,7 @@ func TestMainWaitsForLingeringGoroutines(t *testing.T) {
 	require.NoError(t, goleak.Find())
 }
 
-// Main does not wait for other goroutines, and waits for lingering ones for a limited time.
+// Main does not wait for goroutines that are not in lingering. For those in lingering it waits at most patience.
 func TestALeakIsNotWaitedFor(t *testing.T) {
 	release := make(chan struct{})
 	go func() { <-release }()
@@ -37,7 +37,7 @@ func TestALeakIsNotWaitedFor(t *testing.T) {
 	require.Error(t, goleak.Find())
 }
 
-// hang connects and gets no reply until goOn is called or the test ends.
+// hang starts a connection attempt that gets no reply until goOn is called or the test ends.
 func hang(t *testing.T) (goOn func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

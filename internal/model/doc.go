@@ -1,7 +1,7 @@
-// Package model has two models of the protocol, and a search that visits every state of them. The models are
-// the executable specification of the protocol. The tests state what holds in all states. They also show
-// which part of the protocol each promise needs: without that part, the search finds a shortest path to a
-// violation. The tests name the invariants:
+// Package model has two models of the protocol, and a search that visits every state of them.
+// The models are the executable specification of the protocol. The tests check invariants in all states.
+// They also show which parts of the protocol each invariant needs: without such a part,
+// the search finds a shortest path to a violation. The tests use these names for the invariants:
 //
 //   - S4: at most one process trusts its lease.
 //   - S5: tokens rise in the order of the writes.
@@ -9,35 +9,37 @@
 //
 // # The fence
 //
-// [Fence] has no clock. A lease expires at any moment, and its holder never notices. Its requests arrive at
-// any later time and in any order, and a seal may arrive several times. A client reads a value and replaces
-// it in a transaction, whose check and commit are two steps. The lease store may fail over and lose its last
-// grant. The resource loses nothing. A process that acquires again is another client, because nothing that it
-// remembers helps it.
+// [Fence] has no clock. A lease expires at any moment, and its holder never notices.
+// The holder's requests arrive at any later time and in any order, and a seal may arrive several times.
+// A client reads a value and replaces it in a transaction, whose check and commit are two steps.
+// The lease store may fail over and lose its last grant. The resource loses no writes.
+// A process that acquires the lease a second time is modelled as another client, because its memory of the first
+// lease does not matter.
 //
-// A claim lets the resource make the token if the lease store has none. Its steps run in the transaction of
-// the claim, and the lease is proven between them. The store may exclude other holders or not.
+// If the lease store has no tokens, a claim lets the resource make the token. The steps of a claim run
+// in one transaction of the resource. Between them, the lease store confirms the lease.
+// In some models the lease store does not exclude other holders.
 //
-// A transaction consists of its check, the locks until its commit, and the commit. The model does not cover
-// what a transaction sees at each isolation level. Package fence tests that on real databases. A write
-// arrives once. A caller that repeats a write of unknown outcome needs an idempotent write, because a fence
-// does not help.
+// A transaction of the model has a check and a commit, and holds its locks in between.
+// The model does not cover the isolation levels of databases. Package fence tests these on real databases.
+// In the model, a write arrives once. A fence does not protect against a write that the caller repeats
+// because its outcome was unknown. Such a write must be idempotent.
 //
 // # The lease
 //
-// [Lease] has clocks that tick together, and a network that delays and loses messages. It has retries of an
-// acquire, renewals, releases, and a replica. The replica lags by any number of writes and takes over any
-// number of times. A process may start again with another nonce at any time. The model stores the remaining
-// times, so the search covers runs of any length.
+// [Lease] models clocks that tick at the same time, and a network that delays and loses messages.
+// Processes send acquires and repeat them, renew and release. A replica of the store lags behind by any number
+// of writes, and takes over any number of times. A process may restart at any time and use another nonce.
+// The model stores the remaining times, so the search covers runs of any length.
 //
-// The model leaves out:
+// The model of the lease leaves out:
 //
 //   - Clocks with different rates. The margin covers a limited difference.
-//   - An old primary that still grants after its failover. No client can repair that.
+//   - An old primary that still grants after a failover. No client can protect against that.
 //   - A third process.
 //   - Requests of an acquisition that reach the store after its process has started again.
 //   - Minimum holds and hand-over delays, which only make a name unavailable for longer.
 //   - Times shorter than a tick.
 //
-// Exclusion does not depend on the token, so this model has none.
+// Exclusion does not depend on tokens, so the model of the lease has none.
 package model

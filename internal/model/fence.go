@@ -1,46 +1,46 @@
 package model
 
-// Seal says how a new holder raises the mark of the resource before its first read.
+// Seal is the rule by which a new holder raises the mark of the resource before its first read.
 type Seal uint8
 
-// The methods of sealing.
+// These are the rules for sealing.
 const (
 	NoSeal     Seal = iota
-	SealNewer       // only if its token is larger than the mark, as package fence does
-	SealEqual       // if its token is larger than the mark or equal to it
+	SealNewer       // raise the mark only if the holder's token is larger, as package fence does
+	SealEqual       // raise the mark if the holder's token is larger or equal
 	SealAlways      // without comparing
-	SealClaim       // without a token from the lease store: see claimSteps
+	SealClaim       // let the resource make the token: see claimSteps
 )
 
-// Check says how a writing transaction compares its token with the mark.
+// Check is the rule by which a writing transaction compares its token with the mark.
 type Check uint8
 
-// The methods of checking.
+// These are the rules for checking.
 const (
 	NoCheck      Check = iota
-	CheckAtLeast       // the token is not smaller than the mark; a larger token raises the mark
-	CheckSealed        // the grant has sealed the mark, by its nonce
+	CheckAtLeast       // the token must not be smaller than the mark; a larger token raises the mark
+	CheckSealed        // the mark must have the nonce of the grant, so the grant must have sealed
 )
 
 // Fence models clients that read a value and replace it, under a lease that may expire at any moment without
 // the holder's knowledge. Its zero value has no fence.
 type Fence struct {
-	Clients int // at most 3; each is granted the lease at most once
-	Writes  int // of each client, one after the other
+	Clients int // the number of clients, at most 3; each is granted the lease at most once
+	Writes  int // the number of writes of each client, one after the other
 
 	Seal      Seal
-	SealLate  bool // after the first read instead of before it
-	Unsealed  int  // number of clients that do not seal: the last ones
+	SealLate  bool // clients seal after the first read instead of before it
+	Unsealed  int  // the last clients do not seal; this is their number
 	Check     Check
 	NotHeld   bool // the mark can change between a transaction's check and its commit
 	ReadRaise bool // each read raises the mark to the reader's token, and is rejected if the token is smaller
 
-	Shared     bool // the lease store does not exclude: several clients hold at the same time
-	ProveFirst bool // a claim proves its lease before it locks the mark, not afterwards
-	Reclaims   bool // a client whose claim was replaced claims again, and uses its earlier read
+	Shared     bool // the lease store does not exclude, so several clients can hold the lease at the same time
+	ProveFirst bool // a claim proves its lease before it locks the mark, instead of afterwards
+	Reclaims   bool // if another claim has replaced a client's claim, the client claims again and uses its earlier read
 
-	Failovers int  // of the lease store; each loses the last grant
-	Floor     bool // tokens are larger than all earlier ones, including lost ones
+	Failovers int  // the number of failovers of the lease store; each loses the last grant
+	Floor     bool // after a failover, tokens are larger than all earlier ones, including lost ones
 }
 
 // phase is the progress of a client.
@@ -49,10 +49,10 @@ type phase uint8
 const (
 	idle    phase = iota
 	granted       // not sealed yet
-	asked         // its claim has proven the lease, but has not locked the mark
-	locked        // its claim has locked the mark
-	sure          // and has then proven its lease
-	peeked        // has read before sealing
+	asked         // its claim has proven the lease, and must still lock the mark
+	locked        // its claim has locked the mark, and must still prove the lease
+	sure          // its claim has locked the mark and proven the lease
+	peeked        // it has read before sealing
 	ready         // may read
 	writing       // its write is in transit
 	checked       // the transaction of its write is open
@@ -70,14 +70,14 @@ type FenceState struct {
 	value    uint8 // the number of writes, which a read returns
 	last     write // the last write to the resource
 	lost     bool  // the last write replaced a value that its writer had not read
-	fell     bool  // the grant of the last write is older than that of the write before, or another grant with the same token
+	fell     bool  // the grant of the last write is older than the grant of the write before it, or is another grant with the same token
 
 	clients [3]fenceClient
 }
 
 type fenceClient struct {
 	phase  phase
-	holds  bool // according to the lease store
+	holds  bool // the client holds the lease according to the lease store
 	token  uint8
 	read   uint8
 	writes uint8
@@ -101,7 +101,7 @@ func (s FenceState) Writes() int { return int(s.value) }
 // Start returns a resource without writes.
 func (m Fence) Start() FenceState { return FenceState{} }
 
-// Next adds what the lease store and each client may do.
+// Next adds every step that the lease store and each client can take.
 func (m Fence) Next(s FenceState, add func(Step, FenceState)) {
 	m.storeSteps(s, add)
 	for i := range m.Clients {

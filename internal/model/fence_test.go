@@ -20,8 +20,8 @@ func shippedFence() model.Fence {
 	return model.Fence{Clients: 3, Writes: 2, Seal: model.SealNewer, Check: model.CheckSealed}
 }
 
-// The fence rejects stale writers and loses no update, however late writes and seals arrive and however often leases
-// expire. It needs each of its parts, and tokens that survive a failover.
+// The fence rejects stale writers, so no update is lost, no matter how late writes and seals arrive
+// and how often leases expire. Without one of its parts, or without tokens that survive a failover, it does not.
 func TestFence(t *testing.T) {
 	for name, c := range map[string]struct {
 		change     func(*model.Fence)
@@ -40,18 +40,18 @@ func TestFence(t *testing.T) {
 		"fenced reads, failover":                      {func(m *model.Fence) { fencedReads(m); m.Failovers, m.Floor = 2, true }, holds, holds},
 		"fenced reads, failover, no floor":            {func(m *model.Fence) { fencedReads(m); m.Failovers = 2 }, breaks, breaks},
 
-		// The mark falls, so that old writers can write again.
+		// The mark decreases, so that old writers can write again.
 		"seal without comparing": {func(m *model.Fence) { m.Seal = model.SealAlways }, breaks, breaks},
 
-		// Without a seal, a fence covers writes but not reads.
+		// Without a seal, tokens still rise in the order of the writes, but an update can be lost after a read.
 		"no seal": {func(m *model.Fence) { m.Seal, m.Check = model.NoSeal, model.CheckAtLeast }, holds, breaks},
 		"no seal, failover, no floor": {func(m *model.Fence) {
 			m.Seal, m.Check, m.Failovers = model.NoSeal, model.CheckAtLeast, 2
 		}, breaks, breaks},
 
-		// Tokens are unique unless a failover creates one twice, so <= is harmful only then: two grants write
-		// with the same token. A nonce in the check does not help, because a repeated seal takes the mark
-		// from the other grant.
+		// Sealing with an equal token does harm only if a failover makes the same token twice.
+		// Then two grants write with the same token. Comparing the nonce in the check does not help,
+		// because a repeated seal of one grant replaces the nonce of the other grant.
 		"seal with <=": {func(m *model.Fence) { m.Seal = model.SealEqual }, holds, holds},
 		"seal with <=, failover": {func(m *model.Fence) {
 			m.Seal, m.Failovers, m.Floor = model.SealEqual, 2, true
@@ -63,10 +63,11 @@ func TestFence(t *testing.T) {
 			m.Seal, m.Check, m.Failovers = model.SealEqual, model.CheckAtLeast, 2
 		}, breaks, breaks},
 
-		// A claim needs no token of the store. If the store excludes, writes have the order of the holds.
-		// That needs the proof while the mark is locked. Otherwise a late claim replaces the successor's. If
-		// the store does not exclude, there is no such order, and still no update is lost. The exception is a
-		// client whose claim was replaced, and that claims again with an old read.
+		// A claim needs no token from the lease store. If the lease store excludes, writes are in the order
+		// of the holds. For that, the claim must prove its lease while the mark is locked.
+		// Otherwise a late claim can replace the claim of the next holder. If the lease store does not exclude,
+		// writes have no such order, but no update is lost. There is one exception:
+		// a client whose claim was replaced claims again, and uses its old read.
 		"claim":                         {func(m *model.Fence) { m.Seal = model.SealClaim }, holds, holds},
 		"claim, failover":               {func(m *model.Fence) { m.Seal, m.Failovers, m.Floor = model.SealClaim, 2, true }, holds, holds},
 		"claim, proof before the lock":  {func(m *model.Fence) { m.Seal, m.ProveFirst = model.SealClaim, true }, breaks, holds},
@@ -75,7 +76,7 @@ func TestFence(t *testing.T) {
 		"claim, shared, again":          {func(m *model.Fence) { m.Seal, m.Shared, m.Reclaims = model.SealClaim, true, true }, breaks, breaks},
 		"claim, shared, check not held": {func(m *model.Fence) { m.Seal, m.Shared, m.NotHeld = model.SealClaim, true, true }, breaks, breaks},
 
-		// If one client does not seal, a check for equality rejects its writes, and >= accepts them.
+		// If one client does not seal, CheckSealed rejects its writes, and CheckAtLeast accepts them.
 		"one does not seal": {func(m *model.Fence) { m.Unsealed = 1 }, holds, holds},
 		"one does not seal, not older than the mark": {func(m *model.Fence) {
 			m.Unsealed, m.Check = 1, model.CheckAtLeast
@@ -94,12 +95,13 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// fencedReads makes a seal unnecessary: the first read raises the mark.
+// fencedReads replaces the seal: each read raises the mark to the reader's token.
 func fencedReads(m *model.Fence) {
 	m.Seal, m.Check, m.ReadRaise = model.NoSeal, model.CheckAtLeast, true
 }
 
-// The search takes every step of the fence model, so the model does not hold because nothing happens.
+// The search takes every step of the fence model at least once. So the invariants do not hold only
+// because some steps never happen.
 func TestFenceModelIsNotVacuous(t *testing.T) {
 	m := shippedFence()
 	m.Failovers, m.Floor = 2, true

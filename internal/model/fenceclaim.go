@@ -1,8 +1,7 @@
 package model
 
-// claimSteps adds the steps of client i's claim. It locks the mark, proves its lease to the lease store under
-// that lock, raises the mark to a new token and its nonce, and commits. The client may be suspended before
-// each step.
+// claimSteps adds the steps of client i's claim. A claim locks the mark, asks the lease store to confirm the lease,
+// sets the mark to a new token and the claim's nonce, and commits. The client may be suspended before each step.
 func (m Fence) claimSteps(to *FenceState, i int, do func(string)) {
 	c := &to.clients[i]
 	prove := func(next phase) {

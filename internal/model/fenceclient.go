@@ -7,8 +7,8 @@ import (
 
 var names = [...]string{"A", "B", "C"}
 
-// clientSteps adds the steps of client i. A step is the arrival of a request at the store. The order of the
-// steps covers all delays of clients and network.
+// clientSteps adds the steps of client i. Each step is the arrival of one request at a store.
+// Because steps can happen in any order, they cover all delays of clients and of the network.
 func (m Fence) clientSteps(s FenceState, i int, add func(Step, FenceState)) {
 	if again := s; s.clients[i].phase > peeked && m.seals(i) && m.Seal != SealClaim && m.accepts(s, i) && m.raise(&again, i) {
 		add(Step{names[i], "has its seal arrive once more"}, again)
@@ -79,7 +79,7 @@ func (m Fence) accepts(s FenceState, i int) bool {
 	return m.Seal == SealAlways || token > s.mark || m.Seal == SealEqual && token == s.mark
 }
 
-// seal applies client i's seal. The client then continues with next.
+// seal applies client i's seal. The client's next phase is next.
 func (m Fence) seal(to *FenceState, i int, next phase, do func(string)) {
 	c := &to.clients[i]
 	if !m.accepts(*to, i) {
@@ -134,8 +134,8 @@ func (m Fence) check(to *FenceState, i int, do func(string)) {
 	do("begins its write, which passes")
 }
 
-// raise sets the mark to client i's grant, or to a token that the resource makes. It fails while a
-// transaction that has checked the mark holds its lock.
+// raise sets the mark to client i's grant, or, for a claim, to a token that the resource makes.
+// It returns false while another transaction has the mark locked.
 func (m Fence) raise(to *FenceState, i int) bool {
 	if !m.free(*to, i) {
 		return false
@@ -158,7 +158,7 @@ func (m Fence) free(s FenceState, i int) bool {
 	return !m.claimed(s, i)
 }
 
-// String returns the mark and its client, the value, and the token and the read of each client.
+// String returns the mark and the client that set it, the value, and the token and the last read of each client.
 func (s FenceState) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mark %d", s.mark)

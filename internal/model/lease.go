@@ -1,12 +1,12 @@
 package model
 
-// Lease models two processes that acquire, renew, lose and release a lease of TTL ticks. The store has a
-// clock, and the network delays and loses messages. All clocks tick together, and only the store's clock may
-// be set. The model stores remaining times, so its runs have no end.
+// Lease models two processes that acquire, renew, lose and release a lease of TTL ticks. The store has a clock,
+// and the network delays and loses messages. All clocks tick together, and only the store's clock may be set.
+// The model stores only remaining times, so it covers runs of any length.
 type Lease struct {
 	TTL      uint8 // in ticks
-	Margin   uint8 // how much earlier trust ends
-	Requests int   // of one process in transit at the same time, at most 2
+	Margin   uint8 // how many ticks before the TTL a process stops trusting its lease
+	Requests int   // the number of requests that one process can have in transit at the same time, at most 2
 
 	FromReply      bool // the deadline counts from the reply, not from before the request was sent
 	ExpiryRevives  bool // a reply after the deadline revives the lease
@@ -16,14 +16,14 @@ type Lease struct {
 	RenewExpired bool // the store renews a grant that has expired and was not granted again
 	ReleaseAny   bool // the store releases any grant without comparing nonces
 
-	ClockStep  uint8 // the store's clock is set forward once, by this many ticks
-	Failover   bool  // to a replica that lags, any number of times
+	ClockStep  uint8 // the store fails over to a replica that lags behind, any number of times
+	Failover   bool  // the number of ticks after a failover during which nothing is granted
 	Quarantine uint8 // ticks after a failover during which nothing is granted
 }
 
-// grant is the last grant and its remaining time. After a release it belongs to nobody.
+// grant is the last grant in the store's row, with its remaining ticks.
 type grant struct {
-	by   uint8 // 0 nobody, 1 and 2 the processes, 3 an earlier start of a process
+	by   uint8 // the owner: 0 nobody, 1 or 2 a process, 3 a process before its restart
 	left uint8
 }
 
@@ -32,7 +32,7 @@ const gone = 3
 // LeaseState is one state of a [Lease].
 type LeaseState struct {
 	row, replica grant
-	closed       uint8 // ticks of quarantine left
+	closed       uint8 // the remaining ticks of the quarantine
 	stepped      bool
 	processes    [2]process
 }
@@ -42,15 +42,15 @@ type life uint8
 
 const (
 	asleep   life = iota
-	asking        // has sent an acquire, and may repeat it
+	asking        // has sent an acquire, and may send it again
 	trusting      // has received the grant, and renews
 	lost          // permanently
-	released      // permanently; the release is in transit
+	released      // permanently; the release may still be in transit
 )
 
 type process struct {
 	life     life
-	trust    uint8      // ticks until the deadline; the process trusts its lease while there are any
+	trust    uint8      // ticks until the deadline; 0: the process does not trust its lease
 	messages [2]message // in transit
 }
 
@@ -62,8 +62,8 @@ const (
 	renew
 )
 
-// message is a request, or its reply if the store has applied the request. The model has no refusals, because
-// a lost refusal is the worst case.
+// message is a request, or the reply to it after the store has applied it. The model has no replies for refused
+// requests, because a refusal whose reply is lost is the worst case.
 type message struct {
 	kind     kind
 	answered bool
@@ -108,7 +108,7 @@ func (m Lease) tick(s LeaseState) LeaseState {
 	return s
 }
 
-// serverSteps adds the steps that the store takes without a request.
+// serverSteps adds the steps that the store takes by itself.
 func (m Lease) serverSteps(s LeaseState, add func(Step, LeaseState)) {
 	if m.ClockStep > 0 && !s.stepped {
 		to := s

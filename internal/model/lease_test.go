@@ -12,11 +12,12 @@ import (
 // not set.
 func shippedLease() model.Lease { return model.Lease{TTL: 3, Requests: 2} }
 
-// failover lets a lagging replica take over at any moment. The replica grants nothing for one TTL.
+// failover lets a lagging replica take over at any moment. After that, the replica grants nothing for one TTL.
 func failover(m *model.Lease) { m.Requests, m.Failover, m.Quarantine = 1, true, m.TTL }
 
-// No two processes trust their leases at the same time, however messages are delayed or lost. Without a part
-// of the protocol, or with a broken assumption, two may do so, unless another part covers it.
+// Two processes never trust their leases at the same time, no matter how messages are delayed or lost.
+// If a part of the protocol is missing or an assumption is broken, they may, unless another part of the protocol
+// prevents it.
 func TestLease(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*model.Lease)
@@ -43,12 +44,12 @@ func TestLease(t *testing.T) {
 		// revive the lease.
 		"released leases revive": {func(m *model.Lease) { m.ReleaseRevives = true }, breaks},
 
-		// After the deadline there are two protections: a loss is final, and the store renews only the very
-		// grant that is alive. Each of them is enough. A late reply proves that the store renewed this grant
-		// while it was alive, so trusting it breaks no exclusion. If the store renews carelessly, the grant's
-		// own deadline has passed before another grant is in the row. The process then ignores the reply,
-		// because its loss is final. Without both, two processes trust their leases. Only the finality of a
-		// loss does not concern two processes.
+		// Two rules protect after the deadline: a process never trusts a lost lease again,
+		// and the store renews only the grant that is live in its row. Each rule alone is enough.
+		// With only the second rule, a late reply proves that the store renewed this grant while it was live,
+		// so trusting the lease breaks no exclusion. With only the first rule, the process's deadline has passed
+		// before another grant can be in the row, so it ignores the reply. Without both rules,
+		// two processes can trust their leases.
 		"expired leases revive":           {func(m *model.Lease) { m.ExpiryRevives = true }, holds},
 		"expired leases revive, failover": {func(m *model.Lease) { failover(m); m.ExpiryRevives = true }, holds},
 		"another's grant is renewed":      {func(m *model.Lease) { m.RenewAny = true }, holds},
@@ -58,11 +59,11 @@ func TestLease(t *testing.T) {
 		"an expired grant is renewed":           {func(m *model.Lease) { m.RenewExpired = true }, holds},
 		"an expired grant is renewed, failover": {func(m *model.Lease) { failover(m); m.RenewExpired = true }, holds},
 
-		// After a failover the row may contain the grant of another process that ended long ago. A renewal of
-		// that grant would trust a row that its owner may still release.
+		// After a failover, the row may contain an old grant of another process. If the store accepts a renewal
+		// of that grant, a process trusts a row that the other process may still release.
 		"another's grant is renewed, failover": {func(m *model.Lease) { failover(m); m.RenewAny = true }, breaks},
 
-		// A renewal of an expired grant is harmful only after a failover that undoes a grant in between.
+		// Renewing an expired grant is harmful only if a failover has lost a grant that was made after the expiry.
 		"an expired grant is renewed, expired ones revive": {func(m *model.Lease) {
 			m.RenewExpired, m.ExpiryRevives = true, true
 		}, holds},
@@ -81,7 +82,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// The search takes every step of the lease model, so the model does not hold because nothing happens.
+// The search takes every step of the lease model at least once. So the invariant does not hold only
+// because some steps never happen.
 func TestLeaseModelIsNotVacuous(t *testing.T) {
 	m := shippedLease()
 	failover(&m)

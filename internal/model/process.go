@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// processSteps adds the steps that process i takes by itself.
+// processSteps adds the steps that process i can take without a message.
 func (m Lease) processSteps(s LeaseState, i int, add func(Step, LeaseState)) {
 	self := uint8(i + 1)
 	with := func(what string, change func(*LeaseState, *process)) {
@@ -45,7 +45,7 @@ func (m Lease) processSteps(s LeaseState, i int, add func(Step, LeaseState)) {
 	}
 }
 
-// messageSteps adds what may happen to message j of process i.
+// messageSteps adds the steps that can happen to message j of process i: it is lost, delivered or answered.
 func (m Lease) messageSteps(s LeaseState, i, j int, add func(Step, LeaseState)) {
 	msg := s.processes[i].messages[j]
 	if msg.kind == none {
@@ -83,7 +83,8 @@ func (m Lease) messageSteps(s LeaseState, i, j int, add func(Step, LeaseState)) 
 	}
 }
 
-// serve applies a request of process i that arrives, and reports whether the store grants it.
+// serve applies a request of process i to the store. It reports whether the store grants the request,
+// and describes the step in how.
 func (m Lease) serve(to *LeaseState, i int, k kind) (done bool, how string) {
 	self := uint8(i + 1)
 	row := &to.row
@@ -105,7 +106,7 @@ func (m Lease) serve(to *LeaseState, i int, k kind) (done bool, how string) {
 	return true, "is renewed at the store"
 }
 
-// send adds a new request of p, which has room for it.
+// send adds a new request to the messages of p, which has room for one.
 func (m Lease) send(p *process, k kind) {
 	for j := range m.Requests {
 		if p.messages[j].kind == none {
@@ -138,7 +139,7 @@ func (m Lease) sort(p *process) {
 	}
 }
 
-// String returns which process trusts for how long, and the state of the store.
+// String returns the state of the store, and for how long each process trusts its lease.
 func (s LeaseState) String() string {
 	var b strings.Builder
 	owners := [...]string{"nobody", names[0], names[1], "an earlier process"}

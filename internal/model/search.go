@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Step is what one party does in one atomic step.
+// Step describes one atomic step of one party.
 type Step struct {
 	Who, What string
 }
 
 func (s Step) String() string { return s.Who + " " + s.What }
 
-// State is everything that exists at one moment. It prints its contents.
+// State is one state of a model. Its String method describes it.
 type State interface {
 	comparable
 	fmt.Stringer
@@ -29,17 +29,17 @@ type Model[S State] interface {
 
 // Result is the result of a search.
 type Result struct {
-	States int             // number of visited states: all of them if there is no violation
-	Depth  int             // steps from the start to the last visited state
-	Taken  map[string]bool // steps that were taken at least once, by [Step].What
+	States int             // the number of visited states: all states, if there is no violation
+	Depth  int             // the number of steps from the start to the last visited state
+	Taken  map[string]bool // how often each step was taken, by [Step].What
 	Trace  []string        // a shortest path to a violation; empty if there is none
 }
 
-// visit is a state and the state from which it was first reached. The step is not stored, because it can be
-// found again.
+// visit is a state, and the visit from which it was first reached. The step between the two is not stored,
+// because trace can compute it.
 type visit[S State] struct {
 	state S
-	from  int32 // index of the visit before
+	from  int32 // index of the visit from which this state was reached
 }
 
 // Search visits all states of m, breadth first, and stops at the first state for which broken returns true.
@@ -50,7 +50,7 @@ func Search[S State](m Model[S], broken func(S) bool) Result {
 	seen := map[S]struct{}{start: {}}
 	result := Result{Taken: make(map[string]bool)}
 
-	level := 1 // where the next depth begins
+	level := 1 // the index of the first visit of the next depth
 	for at := 0; at < len(visits); at++ {
 		if at == level {
 			result.Depth++

@@ -13,7 +13,7 @@ type number uint8
 
 func (n number) String() string { return strconv.Itoa(int(n)) }
 
-// calculator doubles and increments, starting with one.
+// calculator is a model of a number that starts with one. Each step doubles it or adds one.
 type calculator struct{ largest number }
 
 func (calculator) Start() number { return 1 }
@@ -36,7 +36,7 @@ func TestSearchVisitsAll(t *testing.T) {
 	assert.Equal(t, map[string]bool{"increments": true, "doubles": true}, r.Taken)
 }
 
-// The trace to a violation is a shortest one, and each of its lines is a step of the model.
+// If there is a violation, the search returns a shortest path to it, with one line for each step.
 func TestSearchFindsAShortestTrace(t *testing.T) {
 	r := model.Search(calculator{largest: 20}, func(n number) bool { return n == 10 })
 	assert.Len(t, r.Trace, 4)

@@ -1,4 +1,4 @@
-// Package oneline writes the texts of errors on one line. The texts of joined errors and of some drivers have
+// Package oneline converts the texts of errors to one line. The texts of joined errors and of some drivers have
 // several lines.
 package oneline
 

@@ -1,6 +1,6 @@
-// Package otherdriver is a driver of Postgres for tests that is not pgx's: it lends no connection of pgx, has no socket to
-// lend, keeps the process of its login to itself, and opens a connection without a context, as lib/pq does. It wraps
-// pgx's own driver and hides these features.
+// Package otherdriver is a PostgreSQL driver for tests that behaves like lib/pq.
+// It gives access neither to a pgx connection nor to a socket, does not report the server process of the login,
+// and opens connections without a context. It wraps pgx's driver and hides these features.
 package otherdriver
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// These are the names of the drivers in database/sql. Deaf also ignores the context of a statement. It waits for the reply
-// as long as the connection lasts, as lib/pq does.
+// These are the names of the drivers in database/sql. The driver Deaf also ignores the context of a statement.
+// It waits for the reply until the connection ends, as lib/pq does.
 const (
 	Name = "pgx-hidden"
 	Deaf = "pgx-deaf"

@@ -14,12 +14,12 @@ import (
 const (
 	durationVariable = "ROWLOCK_TEST_CHAIN" // such as 60s
 	shortRun         = 8 * time.Second
-	longestCoverage  = time.Minute // added at most, until each kind of rejection has occurred
+	longestCoverage  = time.Minute // a run is extended by at most this, until each kind of rejection has occurred
 	fullControl      = 15 * time.Second
-	longestControl   = time.Minute // at most, until an update is lost
+	longestControl   = time.Minute // the control run lasts at most this long, until an update is lost
 )
 
-// duration returns the length of the fenced run, and reports whether the environment set it.
+// duration returns the length of the fenced run, and whether the environment variable sets it.
 func duration(t *testing.T) (d time.Duration, asked bool) {
 	t.Helper()
 	text := os.Getenv(durationVariable)
@@ -32,8 +32,9 @@ func duration(t *testing.T) (d time.Duration, asked bool) {
 }
 
 // Promise: the writer of each link had read the link before it, tokens never decrease, and each token has one holder.
-// Eight processes use two names. Faults suspend them beyond their TTL, evict them and kill them between read and
-// write, or suspend them inside their transactions. Stale writes are attempted; the lease and the database reject them.
+// Eight processes compete for two locks. Faults hit them between read and write: they are suspended for longer
+// than their TTL, lose their lock by ForceRelease, or are killed. Others are suspended inside a transaction.
+// Processes then try stale writes, which the lease or the database rejects.
 func TestFencedChainIsUnbroken(t *testing.T) {
 	long, _ := duration(t)
 	for name, d := range databases {
@@ -59,8 +60,8 @@ func TestFencedChainIsUnbroken(t *testing.T) {
 	}
 }
 
-// Control: the same run without the fence loses updates. So the faults are strong enough for the fenced run to prove
-// something.
+// Control: the same run without the fence loses updates. This shows that the faults are strong enough,
+// so the run with the fence means something.
 func TestUnfencedChainBreaks(t *testing.T) {
 	_, full := duration(t)
 	for name, d := range databases {

@@ -45,7 +45,7 @@ func (w worker) extend(ctx context.Context, locker *rowlock.Locker) {
 	}
 }
 
-// think sleeps in place of work between read and write.
+// think sleeps, to simulate work between read and write.
 func think() {
 	longest := 10 * time.Millisecond
 	if rand.IntN(4) == 0 {
@@ -54,7 +54,7 @@ func think() {
 	time.Sleep(rand.N(longest))
 }
 
-// refusal returns the event for an error of Acquire.
+// refusal returns the word for an error of Acquire.
 func refusal(err error) string {
 	switch {
 	case errors.Is(err, rowlock.ErrUnavailable):
@@ -66,7 +66,7 @@ func refusal(err error) string {
 	}
 }
 
-// outcome returns the event for a failed transaction.
+// outcome returns the word for the error of a transaction.
 func outcome(err error) string {
 	switch {
 	case errors.Is(err, fence.ErrStale):

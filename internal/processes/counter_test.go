@@ -13,9 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Promise: tokens increase, each token belongs to one process, no two processes trust their leases at the same time, and
-// no count is lost. The lock of a killed holder is granted again within its TTL and a second. On each database, eight
-// processes are killed (kill -9) and suspended for longer than their TTL.
+// Promise: tokens increase, each token belongs to one process, no two processes trust their leases at the same time,
+// and no count is lost. The lock of a killed holder is granted again within its TTL plus one second.
+// On each database, eight processes compete for locks, while some are killed (kill -9) or suspended for longer
+// than their TTL.
 func TestCounterUnderFaults(t *testing.T) {
 	for name, d := range databases {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +53,7 @@ func prepareCounters(t *testing.T, d database, dsn string) *sql.DB {
 	return d.prepare(t, dsn, statements...)
 }
 
-// counters is a fleet of workers that count, with faults.
+// counters is a fleet of workers that count, and the faults that hit them.
 type counters struct {
 	*fleet
 	killed int
@@ -69,7 +70,7 @@ func (c *counters) disturb(faults int) {
 		}
 		p, _ := c.at(i)
 		require.NoError(c.t, p.suspend())
-		time.Sleep(ttl + rand.N(ttl/2)) // the fault itself: longer than the TTL
+		time.Sleep(ttl + rand.N(ttl/2)) // the suspension is longer than the TTL
 		require.NoError(c.t, p.resume())
 	}
 }
@@ -93,8 +94,8 @@ func (c *counters) kill(i int) *process {
 	return p
 }
 
-// killHolders kills n workers that hold a lock. It returns the longest time until such a lock was granted again. There
-// are no other faults meanwhile.
+// killHolders kills n workers that hold a lock. It returns the longest time until such a lock was granted again.
+// It causes no other faults.
 func (c *counters) killHolders(n int) (slowest time.Duration) {
 	for n > 0 {
 		i := c.awaitHolder()
@@ -102,7 +103,7 @@ func (c *counters) killHolders(n int) (slowest time.Duration) {
 		p := c.kill(i)
 		dead, held := p.held()
 		if !held {
-			continue // it released before it died
+			continue // the worker released the lock before it died
 		}
 		n--
 		by, next := c.awaitGrantAfter(p, dead)
@@ -127,7 +128,8 @@ func (c *counters) awaitHolder() (i int) {
 	return i
 }
 
-// awaitGrantAfter waits until the lock of p is granted again after last.
+// awaitGrantAfter waits until the lock of p has been granted again after the event last. It returns the new holder
+// and its event.
 func (c *counters) awaitGrantAfter(p *process, last event) (by *process, next event) {
 	c.t.Helper()
 	require.True(c.t, c.await(time.Minute, func() bool {

@@ -12,7 +12,8 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// count holds the lock for a while and counts a few times. After the lease is lost, it sometimes continues.
+// count acquires the lock, holds it for a while and adds to the counter a few times.
+// Sometimes it continues after the lease was lost.
 func (w worker) count(ctx context.Context, locker *rowlock.Locker) {
 	w.tell(event{What: asked})
 	lease, err := locker.Acquire(ctx, fmt.Sprint("counter-", w.name()))
@@ -31,16 +32,16 @@ func (w worker) count(ctx context.Context, locker *rowlock.Locker) {
 		if at := now(); lease.Err() == nil {
 			w.tell(event{What: trusted, Token: lease.Token(), At: at})
 		} else if rand.IntN(2) == 0 {
-			break // half of them continue after the loss; the token must reject their writes
+			break // half of the workers continue after a loss, and the token must reject their writes
 		}
 		w.add(lease.Token())
-		time.Sleep(rand.N(10 * time.Millisecond)) // the work between two writes
+		time.Sleep(rand.N(10 * time.Millisecond)) // simulates the work between two writes
 	}
 	_ = lease.Release(ctx)
 	w.tell(event{What: released, Token: lease.Token()})
 }
 
-// add adds one to the counter, unless the counter has a newer token.
+// add adds one to the counter, unless the row of the counter has a newer token.
 func (w worker) add(token rowlock.Token) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

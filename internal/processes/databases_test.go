@@ -21,7 +21,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// database is one kind of store, as the tests and their workers open it.
+// database describes one kind of database, and how tests and workers open it.
 type database struct {
 	driver    string
 	dialect   migrations.Dialect
@@ -29,9 +29,9 @@ type database struct {
 	backend   func(*sql.DB, string) (*sqllock.Backend, func())
 	guard     func(*sql.DB, ...fence.Option) *fence.Guard
 	levels    []sql.IsolationLevel
-	seq       string // the type of a column that numbers the rows
+	seq       string // the type of the column that numbers the rows
 	lock      string // the suffix of a SELECT that locks the row
-	immediate string // the suffix of the DSN if a SELECT cannot lock rows: a transaction locks the database when it begins
+	immediate string // the suffix of the DSN if a SELECT cannot lock rows: with it, a transaction locks the database when it begins
 }
 
 var sqlLevels = []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}

@@ -17,17 +17,18 @@ import (
 type fault int
 
 const (
-	stop  fault = iota // suspend between read and write, for longer than the TTL
-	evict              // force the release between read and write; the victim still trusts its lease when its successor has sealed
-	halt               // suspend inside a transaction that has passed the check, for longer than the TTL
-	kill               // kill between read and write
+	stop  fault = iota // suspend the worker between read and write, for longer than the TTL
+	evict              // force-release the worker's lock between read and write, so that it still trusts its lease when the next holder has sealed
+	halt               // suspend the worker inside a transaction that has passed the check, for longer than the TTL
+	kill               // kill the worker between read and write
 	faultKinds
 )
 
-// deck is the set of faults that a supervisor causes in random order, again and again.
+// deck lists the faults that a supervisor causes, in random order and repeatedly.
+// More frequent faults are listed several times.
 var deck = []fault{stop, stop, stop, evict, evict, evict, halt, kill}
 
-// supervisor disturbs the workers of one chain, one at a time.
+// supervisor causes faults in the workers of one chain, one at a time.
 type supervisor struct {
 	*fleet
 	id    int
@@ -36,7 +37,7 @@ type supervisor struct {
 	done  faults
 }
 
-// faults counts the faults that hit.
+// faults counts the faults that took effect, by kind.
 type faults [faultKinds]int
 
 func (n faults) String() string {
@@ -44,7 +45,8 @@ func (n faults) String() string {
 		n[stop]+n[evict]+n[halt]+n[kill], n[stop], n[evict], n[halt], n[kill])
 }
 
-// disturb runs a supervisor for each chain until enough returns true. It returns the faults that hit.
+// disturb runs a supervisor for each chain until enough returns true. It returns the number of faults
+// that took effect.
 func disturb(f *fleet, locks driver.Operator, enough func() bool) (done faults) {
 	f.t.Helper()
 	ended := make(chan struct{})
@@ -82,8 +84,8 @@ func (s *supervisor) disturbUntil(ended <-chan struct{}) error {
 	}
 }
 
-// next causes one fault, or none if no worker reaches the critical point in time. An error is a defect of the test, not
-// of a worker.
+// next causes one fault. It causes none if no worker reaches the critical point in time.
+// An error means that the test itself failed, not a worker.
 func (s *supervisor) next() error {
 	if len(s.cards) == 0 {
 		for _, i := range rand.Perm(len(deck)) {
@@ -107,7 +109,7 @@ func (s *supervisor) next() error {
 	return err
 }
 
-// victim returns the index of a worker whose newest event is at.
+// victim returns the index of a worker whose newest event has the word at.
 func (s *supervisor) victim(at string) (i int, ok bool) {
 	ok = s.await(2*ttl, func() bool {
 		for _, i = range rand.Perm(workers) {
@@ -120,7 +122,8 @@ func (s *supervisor) victim(at string) (i int, ok bool) {
 	return i, ok
 }
 
-// inflict causes the fault, unless the worker had continued before it was suspended.
+// inflict causes the fault in worker i, and reports whether it took effect. It does not if the worker passed
+// the critical point before it was suspended.
 func (s *supervisor) inflict(kind fault, i int, at string) (hit bool, err error) {
 	p, _ := s.at(i)
 	if kind == kill {
@@ -132,19 +135,20 @@ func (s *supervisor) inflict(kind fault, i int, at string) (hit bool, err error)
 	if err := p.suspend(); err != nil {
 		return false, err
 	}
-	if !s.await(20*time.Millisecond, func() bool { return p.newest().What != at }) { // it sent no other event before it was suspended
+	if !s.await(20*time.Millisecond, func() bool { return p.newest().What != at }) { // the worker is still at the critical point
 		if kind == evict {
 			hit = s.evict(i)
 		} else {
-			time.Sleep(ttl + rand.N(ttl/2)) // the fault itself: longer than the TTL
+			time.Sleep(ttl + rand.N(ttl/2)) // the suspension is longer than the TTL
 			hit = true
 		}
 	}
 	return hit, p.resume()
 }
 
-// evict forces the release of the lock of a suspended worker, which is not notified. Then it waits until another worker
-// has sealed, but not for so long that the victim no longer trusts its lease.
+// evict force-releases the lock of worker i, which is suspended and does not notice.
+// It waits until another worker has acquired the lock, and reports whether that happened.
+// It waits at most half a TTL, so that worker i still trusts its lease when it continues.
 func (s *supervisor) evict(i int) bool {
 	_, told := s.at(i)
 	ctx, cancel := context.WithTimeout(s.t.Context(), ttl/2)

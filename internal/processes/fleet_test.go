@@ -18,9 +18,9 @@ type fleet struct {
 	job job
 
 	mu      sync.Mutex
-	changed chan struct{}     // closed and replaced at each event
-	running []*process        // the current worker of each index
-	all     []*process        // also those that were killed
+	changed chan struct{}     // closed and replaced by each event
+	running []*process        // the current worker at each index
+	all     []*process        // all workers, also those that were killed
 	events  map[string]int    // the number of events of each kind
 	detail  map[string]string // the first error of each kind
 }
@@ -41,7 +41,7 @@ func newFleet(t *testing.T, j job) *fleet {
 	return f
 }
 
-// start starts a worker at index i.
+// start starts a worker process with index i.
 func (f *fleet) start(i int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +68,8 @@ func (f *fleet) hear(p *process, e event) {
 	f.changed = make(chan struct{})
 }
 
-// await waits until an event makes cond true, and reports whether one did within limit. cond is called with mu held.
+// await waits until cond returns true, for at most limit, and reports whether it did. It calls cond after each event,
+// with mu held.
 func (f *fleet) await(limit time.Duration, cond func() bool) bool {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -94,15 +95,15 @@ func (f *fleet) at(i int) (*process, event) {
 	return f.running[i], f.running[i].newest()
 }
 
-// heard returns the number of events of the kind what.
+// heard returns the number of events with the word what.
 func (f *fleet) heard(what string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.events[what]
 }
 
-// stop sends SIGTERM to all workers, after each has sent its first event. It requires that all exit with code 0, and
-// that none has reported a failure.
+// stop sends SIGTERM to all workers, after each has sent its first event. It fails the test unless all workers exit
+// with code 0 and none has reported a failure.
 func (f *fleet) stop() {
 	f.t.Helper()
 	require.True(f.t, f.await(time.Minute, func() bool {

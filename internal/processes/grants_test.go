@@ -14,18 +14,18 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// grant is one lease, as its process reported it.
+// grant is one lease, according to the events of its worker.
 type grant struct {
 	token          rowlock.Token
 	worker         int
 	asked, granted int64
-	trusted        int64 // when the worker last found its lease valid
+	trusted        int64 // the last time at which the worker found its lease valid
 }
 
-// enough is the number of grants that a run must exceed. A run with fewer proves nothing.
+// enough is the number of grants that a run must exceed. A run with fewer grants shows nothing.
 const enough = 50
 
-// check compares the events of the processes and the tables with the promises.
+// check fails the test if the events of the workers or the contents of the tables contradict a promise.
 func check(t *testing.T, d database, db *sql.DB, all []*process) {
 	t.Helper()
 	grants := make(map[int][]*grant)
@@ -66,8 +66,8 @@ func check(t *testing.T, d database, db *sql.DB, all []*process) {
 	assert.Greater(t, total, enough, "too few grants to prove anything")
 }
 
-// checkLedger fails if a count is missing, a token decreases, or two workers have the same token. It returns the
-// number of counts.
+// checkLedger fails the test if a count is missing, a token decreases, or two workers have the same token.
+// It returns the number of counts.
 func checkLedger(t *testing.T, d database, db *sql.DB) int {
 	t.Helper()
 	total := 0

@@ -15,15 +15,15 @@ import (
 // limit is the timeout of one transaction of a worker.
 const limit = 10 * time.Second
 
-// holding is one lease of a worker, and the end of the chain as the worker knows it.
+// holding is one lease of a worker, and the last value of the chain as the worker knows it.
 type holding struct {
 	worker
 	lease *rowlock.Lease
 	last  int64
 }
 
-// attempt runs one transaction, and reports an error as an event. The context contains the lease, but does not end
-// with the lease. So only the fence can reject the writes of a stale holder.
+// attempt runs one transaction, and reports an error as an event. The context of the transaction contains the lease,
+// but does not end when the lease ends. So only the fence can reject the writes of a stale holder.
 func (h *holding) attempt(transaction func(context.Context) error) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.lease.Context()), limit)
 	defer cancel()
@@ -34,7 +34,7 @@ func (h *holding) attempt(transaction func(context.Context) error) bool {
 	return err == nil
 }
 
-// read reads the end of the chain. The end of an empty chain is 0.
+// read reads the last value of the chain. The last value of an empty chain is 0.
 func (h *holding) read(ctx context.Context) error {
 	return h.within(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, h.d.bind("SELECT new_val FROM ledger WHERE id = ? ORDER BY seq DESC LIMIT 1"), h.name()).Scan(&h.last)
@@ -55,7 +55,7 @@ func (h *holding) write(ctx context.Context) error {
 		for i := range links {
 			h.tell(event{What: inside, Token: h.lease.Token(), Last: h.last})
 			if i > 0 {
-				time.Sleep(rand.N(10 * time.Millisecond)) // the work between two statements
+				time.Sleep(rand.N(10 * time.Millisecond)) // simulates the work between two statements
 			}
 			before := next
 			next = rand.Int64()
@@ -65,7 +65,7 @@ func (h *holding) write(ctx context.Context) error {
 			}
 		}
 		if rand.IntN(4) == 0 {
-			time.Sleep(rand.N(20 * time.Millisecond)) // the work before the commit
+			time.Sleep(rand.N(20 * time.Millisecond)) // simulates the work before the commit
 		}
 		return nil
 	})
@@ -75,7 +75,7 @@ func (h *holding) write(ctx context.Context) error {
 	return err
 }
 
-// within runs a transaction. With the fence, it chooses at random between [fence.Guard.Tx] and [fence.Guard.Check].
+// within runs fn in a transaction. With the fence, it uses [fence.Guard.Tx] or [fence.Guard.Check], chosen at random.
 func (h *holding) within(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
 	if h.fenced && rand.IntN(2) == 0 {
 		return h.guard.Tx(ctx, fn)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// link is one row of the ledger.
+// link is one row of the ledger table: the value that its writer had read, and the value that it wrote.
 type link struct {
 	seq, token      int64
 	nonce           string
@@ -29,7 +29,7 @@ func prepareChains(t *testing.T, d database, dsn string) *sql.DB {
 	)
 }
 
-// acknowledged returns the ends of the chains that the workers reported as committed.
+// acknowledged returns the values of the links that the workers reported as committed.
 func acknowledged(all []*process) map[int64]bool {
 	acked := make(map[int64]bool)
 	for _, p := range all {
@@ -57,8 +57,7 @@ func (d database) ledger(t *testing.T, db *sql.DB, id int) (links []link) {
 	return links
 }
 
-// lostUpdates counts the links whose writers had not read the link before. It returns that number and the number of
-// all links.
+// lostUpdates returns the number of links whose writers had not read the link before, and the number of all links.
 func (d database) lostUpdates(t *testing.T, db *sql.DB) (lostUpdates, total int) {
 	t.Helper()
 	for id := range names {
@@ -74,8 +73,8 @@ func (d database) lostUpdates(t *testing.T, db *sql.DB) (lostUpdates, total int)
 	return lostUpdates, total
 }
 
-// requireUnbroken fails if a stale holder has written, if a writer had not read the newest link, or if a link that
-// was reported as committed is missing. It returns the number of links.
+// requireUnbroken fails the test if a stale holder has written, if a writer had not read the newest link,
+// or if a link that was reported as committed is missing. It returns the number of links.
 func (d database) requireUnbroken(t *testing.T, db *sql.DB, acked map[int64]bool) (total int) {
 	t.Helper()
 	type holder struct {

@@ -1,12 +1,14 @@
 //go:build unix
 
-// Package processes_test proves the promises with real processes on real databases. Worker processes use a lock while they are
-// suspended for longer than their lease, evicted and killed. The tests judge what the workers reported and what is in the tables.
-// There are two programs:
+// Package processes_test checks the promises with real processes on real databases. Worker processes use a lock,
+// while some of them are suspended for longer than their TTL, lose the lock by ForceRelease, or are killed.
+// The tests check the events that the workers reported and the contents of the tables.
+// There are two programs for workers:
 //
-//   - counting: the workers count in a row under the lock, and the token alone rejects stale writers.
-//   - chaining: the workers read the end of a chain and write the next links in later transactions, behind the fence. The chain must
-//     not break. Without the fence it must.
+//   - counting: the workers add to a counter in one row while they hold the lock.
+//     Only the token in that row rejects stale writers.
+//   - chaining: the workers read the end of a chain and write the next links in later transactions. With the fence,
+//     the chain must not break. In a control run without the fence, it must break.
 package processes_test
 
 import (

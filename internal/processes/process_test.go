@@ -14,8 +14,8 @@ import (
 type process struct {
 	job
 	cmd  *exec.Cmd
-	log  []event    // the events it reported; guarded by the fleet's mu
-	done chan error // receives the result of Wait after the last event, and is then closed
+	log  []event    // the events that the worker reported; guarded by the fleet's mu
+	done chan error // receives the error of exec.Cmd.Wait after the last event, and is then closed
 }
 
 // launch starts a worker, and calls hear with each of its events.
@@ -57,7 +57,7 @@ func (p *process) newest() (e event) {
 	return e
 }
 
-// held returns the last grant, and reports whether the worker still has it.
+// held returns the event of the last grant, and reports whether the worker still holds the lock.
 func (p *process) held() (last event, held bool) {
 	for _, e := range p.log {
 		switch e.What {

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// job is passed to a worker process in its environment.
+// job tells a worker process what to do. The process gets it in an environment variable.
 type job struct {
 	Program    string
 	Store, DSN string
@@ -26,7 +26,7 @@ const jobVariable = "ROWLOCK_TEST_JOB"
 // name returns the number of the lock that the worker uses.
 func (j job) name() int { return j.Worker % names }
 
-// program is what a worker does.
+// program is the function that a worker runs repeatedly.
 type program struct {
 	options []rowlock.Option
 	fenced  bool
@@ -46,11 +46,11 @@ var programs = map[string]program{
 	unfenced: {hold: worker.extend, options: renewedLate},
 }
 
-// renewedLate delays renewals (the default is a third of the TTL), so that an evicted holder continues for a while
-// before it notices.
+// renewedLate makes renewals rarer than by default (a third of the TTL). A holder whose lock was force-released then
+// continues for a while before it notices.
 var renewedLate = []rowlock.Option{rowlock.RenewEvery(ttl / 2)}
 
-// worker is the process that does a job.
+// worker is the state of a worker process.
 type worker struct {
 	job
 	program
@@ -59,7 +59,7 @@ type worker struct {
 	guard *fence.Guard
 }
 
-// work does a job until SIGTERM, or until nothing reads its output.
+// work is the main function of a worker. It runs until SIGTERM, or until nobody reads its output.
 func work(text string) {
 	var j job
 	must(json.Unmarshal([]byte(text), &j))
@@ -85,7 +85,7 @@ func work(text string) {
 	}
 }
 
-// tell reports e. It sets e.At to the current time if it is 0.
+// tell writes e to the standard output. If e.At is 0, tell sets it to the current time.
 func (w worker) tell(e event) {
 	if e.At == 0 {
 		e.At = now()
@@ -96,7 +96,7 @@ func (w worker) tell(e event) {
 	must(err)
 }
 
-// must panics if err is not nil, so that the fleet sees that the worker failed.
+// must panics if err is not nil. The process then exits with an error, which fails the test.
 func must(err error) {
 	if err != nil {
 		panic(err)

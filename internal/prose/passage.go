@@ -1,5 +1,6 @@
-// Package prose finds what people read in the project: pages, comments, messages. Tests hold it to the words and shapes of plain
-// technical English, and its command draws sentences for a reader who has not seen the project.
+// Package prose finds the texts of the project that people read: pages, comments and messages.
+// Its tests check these texts for words and sentences that plain technical English avoids.
+// Its command sample shows random sentences to a reader who has not seen the project.
 package prose
 
 import (
@@ -14,25 +15,26 @@ import (
 	"strings"
 )
 
-// Kind is the sort of text that a passage is: page, table, comment or message.
+// Kind is the kind of a passage.
 type Kind string
 
 const (
-	Page    Kind = "page"    // Markdown, without code and tables
+	Page    Kind = "page"    // text of a Markdown file, without code and tables
 	Table   Kind = "table"   // a row of a table in Markdown
-	Comment Kind = "comment" // of Go, SQL or Lua
-	Message Kind = "message" // a text of several words in Go: an error, help, output
+	Comment Kind = "comment" // a comment of Go, SQL or Lua
+	Message Kind = "message" // a text of several words in Go: an error, a help text or other output
 )
 
 // Passage is some text that belongs together, such as a paragraph or a comment.
 type Passage struct {
-	File string // below the root, with slashes
+	File string // the path below the root, with slashes
 	Line int    // where it begins
 	Kind Kind
 	Text string // on one line
 }
 
-// Project finds all passages of the files below root, but for testdata, generated pages and the folders that begin with a dot.
+// Project returns all passages of the files below root. It skips testdata, generated pages,
+// and folders whose names begin with a dot.
 func Project(root string) ([]Passage, error) {
 	var all []Passage
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -63,7 +65,7 @@ func passages(path, file string) ([]Passage, error) {
 	case ".go":
 		read = ofGo
 	case ".md":
-		if filepath.Dir(file) == "docs/torture" && filepath.Base(file) != "README.md" { // a report of a run
+		if filepath.Dir(file) == "docs/torture" && filepath.Base(file) != "README.md" { // a generated report of a run
 			return nil, nil
 		}
 		read = ofMarkdown
@@ -79,7 +81,7 @@ func passages(path, file string) ([]Passage, error) {
 	return read(file, string(text))
 }
 
-// ofGo finds the comments and the texts of several words.
+// ofGo returns the comments of a Go file and its string literals of several words.
 func ofGo(file, text string) ([]Passage, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -109,10 +111,10 @@ func ofGo(file, text string) ([]Passage, error) {
 	return found, nil
 }
 
-// code recognises a text of Go that is a statement or a program, and no message.
+// code matches a string literal that is an SQL statement or a program, and not a message.
 var code = regexp.MustCompile(`(?m)^\s*(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|package|#!/|local|CALL|GRANT|SET|LISTEN|import)\b`)
 
-// ofMarkdown finds paragraphs, items of lists and rows of tables.
+// ofMarkdown returns the paragraphs, list items and table rows of a Markdown file.
 func ofMarkdown(file, text string) ([]Passage, error) {
 	var found []Passage
 	var open *Passage
@@ -151,7 +153,7 @@ func ofMarkdown(file, text string) ([]Passage, error) {
 
 var item = regexp.MustCompile(`^(?:[*-]|\d+\.) `)
 
-// ofScript finds the comments of SQL and Lua, those of several lines together.
+// ofScript returns the comments of an SQL or Lua file. Comments on consecutive lines are one passage.
 func ofScript(file, text string) ([]Passage, error) {
 	var found []Passage
 	var open *Passage
@@ -176,7 +178,7 @@ func ofScript(file, text string) ([]Passage, error) {
 	return found, nil
 }
 
-// paragraphs are the parts of a text between blank lines, without what is indented, each on one line.
+// paragraphs returns the paragraphs of a text, each as one line. Indented lines are left out.
 func paragraphs(text string) []string {
 	var found []string
 	var open []string

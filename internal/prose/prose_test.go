@@ -14,7 +14,8 @@ const root = "../.."
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// exceptions are beginnings of paths, with a word of the sentence, where a rule does not hold, and why.
+// exceptions lists sentences that may break a rule. An entry has the beginning of a path, a word of the sentence,
+// and the reason.
 var exceptions = []struct{ file, word, why string }{
 	{"internal/prose/", "", "it names what it refuses"},
 	{"docs/benchmarks/", ";", "captions that the benchmark writes"},
@@ -29,8 +30,8 @@ func excepted(s Sentence) bool {
 	return false
 }
 
-// No page, comment or message has a word or a shape that plain English avoids. With PROSE=folder the test reports only what
-// stands below it.
+// No page, comment or message has a word or a phrase that a rule forbids. With the environment variable
+// PROSE=folder/, the test checks only the files in that folder.
 func TestPlainWords(t *testing.T) {
 	t.Parallel()
 	only := os.Getenv("PROSE")
@@ -44,7 +45,7 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
-// No sentence of a page is longer than 30 words, but in tables.
+// No sentence of a page has more than 30 words, except in tables.
 func TestPagesHaveShortSentences(t *testing.T) {
 	t.Parallel()
 	only := os.Getenv("PROSE")
@@ -55,7 +56,7 @@ func TestPagesHaveShortSentences(t *testing.T) {
 	}
 }
 
-// Each rule refuses the sentence that it is for, and none refuses a plain one.
+// Each rule rejects the sample sentence that breaks it, and no rule rejects the plain sample sentences.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	refused := func(text string) int { return len(Check(Sentence{Passage{Kind: Page}, text})) }
@@ -73,7 +74,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Sentences end where people see them end.
+// Sentences splits a passage at the end of each sentence, and not at abbreviations or inside code.
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -84,7 +85,7 @@ func TestSentences(t *testing.T) {
 	assert.Equal(t, 4, Sentence{Text: "Call `a b c` [there](x y) - now"}.Words())
 }
 
-// Passages of each kind of file are found, with their lines.
+// The package finds the passages of each kind of file, with their line numbers.
 func TestPassages(t *testing.T) {
 	t.Parallel()
 	markdown, err := ofMarkdown("a.md", "# Title\n\nOne\ntwo.\n* item\n\n| a | b |\n```go\ncode\n```\n")
@@ -98,7 +99,7 @@ func TestPassages(t *testing.T) {
 	assert.Equal(t, []Passage{{"a.go", 1, Comment, "Package a does."}, {"a.go", 6, Message, "one two three"}}, source)
 }
 
-// sentences are those of the whole project.
+// sentences returns all sentences of the project.
 func sentences(t *testing.T) []Sentence {
 	t.Helper()
 	passages, err := Project(root)

@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// rule is a word or a shape that plain technical English avoids.
+// rule describes a word or phrase that plain technical English avoids, and what to write instead.
 type rule struct {
 	pattern *regexp.Regexp
 	instead string
@@ -15,7 +15,7 @@ func avoid(pattern, instead string) rule {
 	return rule{regexp.MustCompile(`(?i)` + pattern), instead}
 }
 
-// rules are the words and shapes that no page, comment or message has.
+// rules lists the words and phrases that no page, comment or message may have.
 var rules = []rule{
 	avoid(`\bwho(?:m)?ever\b`, "name the actor: holder, waiter, caller, process"),
 	avoid(`\b(?:he|him|his|himself)\b`, "a process is \"it\"; a person is \"you\" or \"they\""),
@@ -36,17 +36,18 @@ var rules = []rule{
 	avoid(`\b(?:drama|theatre|fate)\b`, "what it is"),
 }
 
-// chain is a sentence of several that semicolons join. Headers of scripts, cells and messages are lists, and may have them.
+// chain is the rule against more than one semicolon in a sentence. Table cells, messages and the first comments
+// of scripts are lists, and may have more.
 var chain = avoid(`;[^;]*;`, "one idea a sentence")
 
-// Finding is a word or a shape that a sentence should not have.
+// Finding is one match of a rule in a sentence.
 type Finding struct {
 	Sentence
 	Match   string
 	Instead string
 }
 
-// Check finds what the rules refuse. Code between backticks is not looked at.
+// Check returns the matches of all rules in s. It skips code between backticks.
 func Check(s Sentence) []Finding {
 	plain := codeSpan.ReplaceAllString(s.Text, "`code`")
 	var found []Finding

@@ -11,13 +11,13 @@ type Sentence struct {
 	Text string
 }
 
-// boundary is the end of a sentence and the beginning of the next.
+// boundary matches the end of a sentence and the first letter of the next one.
 var boundary = regexp.MustCompile("[.!?:][)\"*`]* +[\\[(\"*`]*[A-Z]")
 
-// abbreviations end with a full stop that ends no sentence.
+// abbreviations matches abbreviations whose full stop does not end a sentence.
 var abbreviations = regexp.MustCompile(`(?:e\.g|i\.e|etc|vs|[A-Z])\.$`)
 
-// Sentences are the sentences of a passage. A colon before a capital letter ends one, too.
+// Sentences splits a passage into its sentences. A colon before a capital letter also ends a sentence.
 func (p Passage) Sentences() []Sentence {
 	var found []Sentence
 	rest := p.Text
@@ -41,7 +41,8 @@ func (p Passage) Sentences() []Sentence {
 	return found
 }
 
-// masked is a text of the same length in which nothing between backticks ends a sentence.
+// masked returns text with all code between backticks replaced, so that the code cannot end a sentence.
+// The length stays the same.
 func masked(text string) string {
 	return codeSpan.ReplaceAllStringFunc(text, func(code string) string { return "`" + strings.Repeat("X", len(code)-2) + "`" })
 }
@@ -51,7 +52,8 @@ var (
 	link     = regexp.MustCompile(`\]\([^)]*\)`)
 )
 
-// Words counts the words of a sentence. Code between backticks is one word, and the target of a link is none.
+// Words returns the number of words in a sentence. Code between backticks is one word.
+// The target of a link is not counted.
 func (s Sentence) Words() int {
 	plain := link.ReplaceAllString(codeSpan.ReplaceAllString(s.Text, "code"), "]")
 	count := 0

@@ -17,8 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkImage does what the Dockerfile says without a container engine: it runs the RUN lines in a copy of the files that
-// .dockerignore leaves, and starts the entry point in a root of its own, which has only what COPY puts there.
+// checkImage builds the container image without a container engine. It runs the RUN lines of the Dockerfile in a copy
+// of the project, without the files that .dockerignore excludes. Then it runs the entry point in a root folder
+// that contains only the files of the COPY lines.
 func checkImage(t *testing.T, binary string) {
 	stages := dockerfile(t)
 	require.Len(t, stages, 2)
@@ -82,7 +83,8 @@ func checkImage(t *testing.T, binary string) {
 	assertVersion(t, started)
 }
 
-// dockerfile is the Dockerfile's stages: instructions, each a word and its arguments.
+// dockerfile returns the stages of the Dockerfile. A stage is a list of instructions, each with its name
+// and its arguments.
 func dockerfile(t *testing.T) (stages [][][2]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
@@ -103,7 +105,7 @@ func dockerfile(t *testing.T) (stages [][][2]string) {
 	return stages
 }
 
-// goVersion is that of go.mod, without the third number.
+// goVersion returns the Go version in go.mod, without the third number.
 func goVersion(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -117,7 +119,8 @@ func goVersion(t *testing.T) string {
 	return ""
 }
 
-// ignored is a file of what .dockerignore leaves out, as tar reads it: names in the first folder.
+// ignored writes a file with the names that .dockerignore excludes, in the form that tar reads, and returns its path.
+// All names are in the root folder.
 func ignored(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, ".dockerignore"))

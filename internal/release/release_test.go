@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package release_test checks what make release makes: the command, its Debian package and its container image.
+// Package release_test checks the results of `make release`: the command and its Debian package.
+// It also checks the container image.
 package release_test
 
 import (
@@ -22,8 +23,8 @@ const (
 	version = "v0.1.0"
 )
 
-// make release makes a static command that reports its version, and a Debian package that unpacks to the same command.
-// The container image, built as its Dockerfile says, contains exactly that command.
+// `make release` makes a static command that reports its version, and a Debian package that contains the same
+// command. The container image, built as its Dockerfile says, contains exactly that command.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	dist := t.TempDir()
@@ -57,7 +58,7 @@ func TestRelease(t *testing.T) {
 	t.Run("image", func(t *testing.T) { checkImage(t, binary) })
 }
 
-// checkPackage looks at the package's fields and files, and runs what is in it.
+// checkPackage checks the fields and the files of the Debian package, and runs the command in it.
 func checkPackage(t *testing.T, deb, binary string) {
 	fields := run(t, exec.CommandContext(t.Context(), "dpkg-deb", "--field", deb))
 	assert.Contains(t, fields, "Package: rowlock\nVersion: 0.1.0\nArchitecture: "+runtime.GOARCH+"\n")

@@ -1,12 +1,13 @@
-// Package searchpath_test checks that this module's PostgreSQL statements use nothing from a schema on the
-// search_path in which another user may create objects.
+// Package searchpath_test checks the PostgreSQL statements of this module. If another user may create objects
+// in a schema on the search_path, the statements must not use these objects.
 //
-// PostgreSQL looks for a name without a schema in every schema of the path, and in pg_catalog first unless the path
-// names it. The function in pg_catalog is chosen if it accepts exactly the given argument types. If an argument would
-// need a conversion, an overload in another schema that needs no conversion is chosen. So the statements give every
-// operator and function exact types. They use casts where necessary, and also cast constants without a type to text.
-// They write pg_catalog before the few functions that accept arguments of any type. This is easier to read than
-// OPERATOR(pg_catalog.+), and needs no session setting, which a pool would need on each connection.
+// PostgreSQL looks for a name without a schema in every schema of the path, and in pg_catalog first
+// unless the path names it. PostgreSQL chooses the function in pg_catalog if that function accepts exactly the given
+// argument types. If an argument would need a conversion, PostgreSQL prefers an overload in another schema
+// that needs no conversion. So the statements of this module pass exact types to every operator and function.
+// They use casts where necessary, and also cast constants without a type to text.
+// The few functions that accept arguments of any type are written with pg_catalog. These rules are easier to read
+// than OPERATOR(pg_catalog.+). They also need no session setting, which a pool would have to set on each connection.
 package searchpath_test
 
 import (
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 // root is the root folder of the module.
 const root = "../.."
 
-// statements returns the statements for PostgreSQL by their files.
+// statements returns the PostgreSQL statements of the module, by the paths of their files.
 func statements(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -85,9 +86,9 @@ var (
 	function = regexp.MustCompile(`([.\w]+)\(`)
 )
 
-// names returns the operators and functions in the texts, and the operators that BETWEEN, IN, CASE, NULLIF and IS
-// DISTINCT FROM use. It leaves out functions that are written with pg_catalog, because PostgreSQL looks for them
-// nowhere else.
+// names returns the operators and functions that the texts use. It includes the operators behind BETWEEN, IN, CASE,
+// NULLIF and IS DISTINCT FROM. It leaves out functions that are written with pg_catalog, because PostgreSQL looks
+// for these only there.
 func names(texts ...string) (operators, functions []string) {
 	operators = []string{"=", "<>", "<", "<=", ">", ">="}
 	for _, text := range texts {
@@ -104,8 +105,8 @@ func names(texts ...string) (operators, functions []string) {
 	return slices.Compact(operators), slices.Compact(functions)
 }
 
-// hostile returns a database with a schema of another user on the path. The schema overloads all operators and
-// functions in the texts.
+// hostile returns a database in which a schema of another user is on the search_path.
+// That schema overloads all operators and functions that the texts use.
 func hostile(t *testing.T, texts ...string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", testenv.Postgres(t))
@@ -170,7 +171,7 @@ func probe(ctx context.Context, db *sql.DB, statement string) (found []string, e
 	return found, rows.Err()
 }
 
-// No statement runs an operator or a function of a schema on the search_path, whatever that schema contains.
+// No statement of the module runs an operator or a function of another user's schema on the search_path.
 func TestStatementsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
 	t.Parallel()
 	all := statements(t)
@@ -199,7 +200,7 @@ func TestStatementsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
 	for _, name := range keys(all) {
 		statement, _ := strings.CutPrefix(strings.TrimSpace(all[name]), "EXPLAIN ")
 		if verb, _, _ := strings.Cut(statement, " "); slices.Contains([]string{"SAVEPOINT", "RELEASE", "CREATE", "DROP"}, verb) {
-			continue // the statement computes nothing
+			continue // the statement uses no operator and no function
 		}
 		found, err := probe(t.Context(), db, strings.TrimSuffix(strings.TrimSpace(statement), ";"))
 		assert.NoError(t, err, name)
@@ -225,7 +226,7 @@ func TestMigrationsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
 			}
 			exec("SET search_path = " + path)
 			require.NoError(t, migrations.Up(t.Context(), db, migrations.Postgres))
-			exec("INSERT INTO rowlock_lease_version (version_id, is_applied) VALUES (99, false)") // the default of the column tstamp is not hostile.now()
+			exec("INSERT INTO rowlock_lease_version (version_id, is_applied) VALUES (99, false)") // otherwise the default of the column tstamp would call hostile.now()
 			exec("DELETE FROM rowlock_lease_version WHERE version_id = 99::bigint")
 			_, err := migrations.Status(t.Context(), db, migrations.Postgres)
 			require.NoError(t, err)

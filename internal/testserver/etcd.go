@@ -14,7 +14,7 @@ import (
 // etcd is a cluster of one node. It has no peers, so its peer port can be any port.
 type etcd struct {
 	path string
-	own  []tls.Certificate // paths of the server's certificate and key; if set, the server uses TLS
+	own  []tls.Certificate // the server's certificate; if empty, the server does not use TLS
 }
 
 func (e *etcd) provide(ctx context.Context, o Options) error {

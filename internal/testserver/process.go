@@ -119,7 +119,7 @@ func runStep(ctx context.Context, c command, f *folder, stdin *os.File) error {
 		cmd.Stdin = stdin
 	}
 	cmd.SysProcAttr = stepAttributes(c.as)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // initdb then ends its child processes
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // SIGTERM lets initdb end its child processes
 	cmd.WaitDelay = stopLimit
 	if err := cmd.Run(); err != nil {
 		signalGroup(cmd.Process, syscall.SIGKILL)

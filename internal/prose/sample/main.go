@@ -1,4 +1,5 @@
-// Command sample draws sentences of the project at random, for a reader who has not seen it: which of them need a second reading?
+// Command sample prints random sentences of the project. A reader who has not seen the project can then say
+// which of them are hard to understand.
 package main
 
 import (
@@ -32,8 +33,8 @@ func main() {
 	}
 }
 
-// code returns the line of code that a comment or a message of Go, SQL or Lua stands at, or "". Above code,
-// that is the line after the comment.
+// code returns the line of code to which a comment or a message of Go, SQL or Lua belongs, or an empty text.
+// If the comment has lines of its own, that is the line after the comment.
 func code(s prose.Sentence) string {
 	if s.Kind == prose.Page {
 		return ""
@@ -51,8 +52,8 @@ func code(s prose.Sentence) string {
 	return ""
 }
 
-// drawable are the sentences of pages, comments and messages. It leaves out texts in tests, their expected
-// output, and sentences of up to three words.
+// drawable returns the sentences that the sample can contain. It leaves out messages in tests, expected output,
+// and sentences of up to three words.
 func drawable(root string) ([]prose.Sentence, error) {
 	passages, err := prose.Project(root)
 	if err != nil {
