@@ -31,7 +31,8 @@ func TestARefusedAcquireSaysWhoHolds(t *testing.T) {
 	})
 }
 
-// An acquire that is sent again, because its reply was lost, gets the same grant for a full TTL.
+// If an acquire is repeated with the same nonce, because its reply was lost, it returns the same grant with a full
+// TTL.
 func TestTheSameNonceGetsTheSameGrant(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -50,8 +51,8 @@ func TestTheSameNonceGetsTheSameGrant(t *testing.T) {
 	})
 }
 
-// Tokens rise strictly in the order of the grants, through release, expiry and forced release, and are never below
-// the store's clock. So a restored backup grants no token twice.
+// Each grant has a larger token than the grant before, also after a release, an expiry or a forced release. No token
+// is smaller than the store's clock in microseconds. So no token is granted twice after a backup is restored.
 func TestTokensRise(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -72,7 +73,7 @@ func TestTokensRise(t *testing.T) {
 		g = next(acquire(t, b, request("job")))
 		require.NoError(t, b.Release(t.Context(), g))
 		s.exec(t, "UPDATE rowlock_lease_meta SET floor = 9000000000000000")
-		b = s.open() // the first backend may still rely on its earlier look
+		b = s.open() // a new backend, because the first one may still rely on its earlier read of the meta row
 		g = next(acquire(t, b, request("job")))
 		require.EqualValues(t, 9000000000000001, g.Token, "above the floor")
 		require.NoError(t, b.Release(t.Context(), g))
@@ -81,7 +82,7 @@ func TestTokensRise(t *testing.T) {
 	})
 }
 
-// A lease that is not renewed ends by the store's clock, whichever process checks it.
+// A lease that is not renewed ends when its TTL is over by the store's clock. All processes then see it as expired.
 func TestAnExpiredLeaseIsFree(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -100,7 +101,7 @@ func TestAnExpiredLeaseIsFree(t *testing.T) {
 	})
 }
 
-// A minimum hold keeps the lock closed until granted+MinHold, released or expired.
+// After a release or an expiry, a minimum hold keeps the lock closed until MinHold after the grant.
 func TestMinHoldKeepsAReleasedLockClosed(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -121,7 +122,7 @@ func TestMinHoldKeepsAReleasedLockClosed(t *testing.T) {
 	})
 }
 
-// A hand-over delay closes the lock after an expiry, and not after a release.
+// A hand-over delay keeps the lock closed after an expiry, but not after a release.
 func TestHandoverDelayFollowsAnExpiryOnly(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -142,8 +143,8 @@ func TestHandoverDelayFollowsAnExpiryOnly(t *testing.T) {
 	})
 }
 
-// If many callers acquire at the same moment, one is granted the lock, even if the lock's row does not exist yet. No
-// caller waits or fails.
+// If many callers acquire a lock at the same moment, exactly one is granted the lock, even if the lock's row does not
+// exist yet. All others are refused without a wait or an error.
 func TestOneOfManyIsGranted(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		for _, name := range []string{"unseen", "seen"} {
@@ -186,7 +187,7 @@ func TestOneOfManyIsGranted(t *testing.T) {
 	})
 }
 
-// A request whose context has ended is not sent.
+// A request with a context that has already ended is not sent, and its error is marked NotApplied.
 func TestAnEndedContextAppliesNothing(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

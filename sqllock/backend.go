@@ -16,13 +16,13 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlite"
 )
 
-// Backend stores locks as lease rows in a SQL database. It is safe for concurrent use. It does not own the pool: the
-// caller closes it.
+// Backend stores locks as lease rows in a SQL database. It is safe for concurrent use. Backend does not close the
+// pool: the caller does.
 type Backend struct {
 	dialect
 	table   sqltable.Table
 	sealsAt driver.Place
-	err     error // why the backend cannot work
+	err     error // why the options are invalid; nil if they are valid
 }
 
 // dialect is the implementation for one family of databases.
@@ -40,12 +40,13 @@ var (
 )
 
 // Postgres returns a backend for a PostgreSQL database reached through database/sql, with any driver that accepts $1
-// parameters (pgx's stdlib, lib/pq). If the driver is pgx's and is not wrapped, the backend borrows connections from
-// db and uses pgx directly on them, which is nearly as fast as [Pgx]. If db was made by stdlib.OpenDBFromPool, the
-// backend uses that pool, as [Pgx] does.
+// parameters (pgx's stdlib, lib/pq). If the driver is pgx, without a wrapper, the backend borrows connections from db
+// and calls pgx directly on these connections. This is nearly as fast as [Pgx]. If db was made by
+// stdlib.OpenDBFromPool, the backend uses that pool, as [Pgx] does.
 //
-// A call ends with its ctx even if the driver ignores the ctx. lib/pq does so while it opens a connection or waits for
-// a silent server. The pool then gets the connection back when the driver's call has ended.
+// A call returns when its ctx ends, even if the driver ignores ctx. lib/pq ignores ctx while it opens a connection or
+// waits for a server that does not answer. In that case the connection returns to the pool when the driver's call
+// ends.
 func Postgres(db *sql.DB, opts ...Option) *Backend {
 	if db != nil {
 		if pool := sqlhandle.PgxPool(db); pool != nil {
@@ -87,15 +88,17 @@ func build(missing bool, opts []Option, open func(sqltable.Table) dialect) *Back
 	return &Backend{dialect: open(table), table: table}
 }
 
-// CloseIdle implements [driver.Idler]. It closes the connection that listened for releases if there is no waiter.
+// CloseIdle implements [driver.Idler]. It closes the connections that the backend keeps but does not use: the
+// connection that listened for releases, if there is no waiter, and the additional connection for renewals and
+// releases.
 func (b *Backend) CloseIdle(ctx context.Context) {
 	if i, ok := b.dialect.(driver.Idler); ok {
 		i.CloseIdle(ctx)
 	}
 }
 
-// Notify implements [driver.Notifier] if the dialect does. On MySQL and MariaDB it never calls wake: it only lets the
-// store serve waiters in order.
+// Notify implements [driver.Notifier]. On MySQL and MariaDB it never calls wake, and only puts the process into the
+// lock's queue after its next refused attempt.
 func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if n, ok := b.dialect.(driver.Notifier); ok {
 		return n.Notify(ctx, key, wake)
@@ -103,17 +106,17 @@ func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	return nil, errors.ErrUnsupported
 }
 
-// Capabilities implements [driver.Backend]. SealsAt identifies the database and table. A guard of package fence that
-// was made with the same handle and the same [Table] has an equal SealsAt, and a grant can raise its marks in the same
-// statement. SealsAt is the zero Place on MySQL and MariaDB. No statement changes both rows there without the server's
-// own lock wait, and the lock's row would be locked for everybody during that wait.
+// Capabilities implements [driver.Backend]. SealsAt identifies the database and table. A guard of package fence with
+// the same handle and the same [Table] has an equal SealsAt. For such a guard, a grant can raise the fence mark in
+// the same statement. SealsAt is the zero Place on MySQL and MariaDB. A statement that raised the mark there would
+// have to wait for transactions that have checked the mark. It would keep the lock's row locked during that wait.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := b.dialect.Capabilities()
 	c.SealsAt = b.sealsAt
 	return c
 }
 
-// sealing lets b honour driver.Request.Seal for guards of the same handle.
+// sealing sets sealsAt, so that grants of b seal for guards of the handle db, and returns b.
 func (b *Backend) sealing(db any) *Backend {
 	if b.err == nil {
 		b.sealsAt = driver.Place{DB: db, Table: b.table.String()}

@@ -39,11 +39,11 @@ func (m cleanedUp) Run() int {
 	return code
 }
 
-// engine is one way to reach one kind of database. The test files of each dialect register their engines. A test that
-// calls eachBackend runs on all engines.
+// engine is a kind of database together with a driver or pooler. The test files of each database register their
+// engines. A test that calls eachBackend runs on all engines.
 type engine struct {
 	name  string
-	fresh func(t *testing.T) *store // a database, in which the test has a separate table
+	fresh func(t *testing.T) *store // returns a store with a new lease table for the test
 }
 
 var engines []engine
@@ -52,18 +52,18 @@ func register(name string, fresh func(t *testing.T) *store) {
 	engines = append(engines, engine{name, fresh})
 }
 
-// store is one database of an engine, seen by one test.
+// store contains what one test needs of an engine's database.
 type store struct {
 	table   string // the lease table of this test
 	dialect migrations.Dialect
-	raw     *sql.DB                                                      // for the test's own statements and transactions
-	connect func(opts ...sqllock.Option) *sqllock.Backend                // a backend on a separate pool
-	zone    func(offset string, opts ...sqllock.Option) *sqllock.Backend // a backend with sessions in that time zone; nil if there are no time zones
+	raw     *sql.DB                                                      // the pool for the test's own statements and transactions
+	connect func(opts ...sqllock.Option) *sqllock.Backend                // returns a backend with a separate pool
+	zone    func(offset string, opts ...sqllock.Option) *sqllock.Backend // returns a backend with sessions in that time zone; nil if the engine's sessions have no time zone
 	age     string                                                       // a statement that makes column %[2]s of table %[1]s %[3]d microseconds older
 	oneFile bool                                                         // the database is one file, which a writer locks as a whole
 }
 
-// eachBackend runs test on every engine, in parallel. The tables exist.
+// eachBackend runs test on every engine, in parallel. It has created the tables in each store.
 func eachBackend(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	t.Parallel()
@@ -78,18 +78,18 @@ func eachBackend(t *testing.T, test func(t *testing.T, s *store)) {
 	}
 }
 
-// tables numbers the tests' tables.
+// tables counts the tables of all tests, so that each table has a different name.
 var tables atomic.Int64
 
-// open returns a backend on a separate pool.
+// open returns a backend for the test's table, with a separate pool.
 func (s *store) open() *sqllock.Backend { return s.connect(sqllock.Table(s.table)) }
 
-// sql returns the statement for the test's own table. The statement names the table rowlock_lease.
+// sql replaces the table name rowlock_lease in a statement with the name of the test's table.
 func (s *store) sql(statement string) string {
 	return strings.ReplaceAll(statement, "rowlock_lease", s.table)
 }
 
-// grow makes every lock and the quarantine older by d.
+// grow moves all times of the locks and of the quarantine back by d, as if the duration d had passed.
 func (s *store) grow(t *testing.T, d time.Duration) {
 	t.Helper()
 	for _, table := range []string{"rowlock_lease", "rowlock_lease_meta"} {
@@ -141,7 +141,7 @@ func acquire(t *testing.T, b *sqllock.Backend, r driver.Request) driver.Grant {
 	return g
 }
 
-// limited returns a context for calls that take only a moment.
+// limited returns a context with a deadline that no call without a fault reaches.
 func limited(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -149,7 +149,7 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
-// refused requests a lock that is not free, and returns the refusal.
+// refused sends a request for a lock that is not free, asserts that it is refused, and returns the refusal.
 func refused(t *testing.T, b *sqllock.Backend, r driver.Request) *driver.Held {
 	t.Helper()
 	g, err := b.Acquire(t.Context(), r)
@@ -170,13 +170,13 @@ func renew(t *testing.T, b *sqllock.Backend, grants ...driver.Grant) []driver.Ou
 	return o
 }
 
-// near asserts that a duration is the expected one, minus the time that the test took.
+// near asserts that got differs from want by at most ten seconds.
 func near(t *testing.T, want, got time.Duration, what string) {
 	t.Helper()
 	assert.InDelta(t, want.Seconds(), got.Seconds(), 10, what)
 }
 
-// until polls until the store's clock or another session makes done return true.
+// until polls until done returns true.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -192,7 +192,7 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// isHeld reports whether err says that a lock is held, for this reason.
+// isHeld reports whether err is a refusal with this reason.
 func isHeld(err error, reason driver.Reason) bool {
 	var h *driver.Held
 	return errors.As(err, &h) && h.Reason == reason

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// inEncoding opens a fresh database with the tables, in the given encoding.
+// inEncoding opens a new database with the given encoding, and creates the tables in it.
 func inEncoding(t *testing.T, encoding string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", testenv.PostgresEncoded(t, encoding))
@@ -27,9 +27,9 @@ func inEncoding(t *testing.T, encoding string) *sql.DB {
 	return db
 }
 
-// Promises 11 and 12: no name that can be acquired makes the renewals of other names fail, in a database of any
-// encoding. In a database that is not UTF-8, PostgreSQL rejects \u escapes beyond ASCII, and Go's encoder always
-// writes two characters as such escapes.
+// Promises 11 and 12: if a name can be acquired, it does not make the renewals of other names fail, whatever the
+// database's encoding is. If the encoding is not UTF-8, PostgreSQL rejects \u escapes beyond ASCII in JSON. Go's JSON
+// encoder always writes two characters (U+2028 and U+2029) as such escapes.
 func TestNoNameSpoilsABatchInAnyEncoding(t *testing.T) {
 	t.Parallel()
 	names := []string{"a\u2028b", "a\u2029b", `\u2028`, "日本", "ü", "😀", "\x01\x1f\x7f", `"\/'<&>`, "tab\tline\n"}
@@ -65,8 +65,8 @@ func TestNoNameSpoilsABatchInAnyEncoding(t *testing.T) {
 	}
 }
 
-// If client_encoding differs from the database's encoding, the server translates names, and some names have no
-// translation. Such a name is refused at once with a permanent error that names the field, and nothing is stored. A
+// If client_encoding differs from the database's encoding, the server converts names, which is impossible for some
+// characters. Such a name is refused at once with a permanent error that names the field, and nothing is stored. A
 // driver that sets no client_encoding, such as pgx, accepts every name.
 func TestWhatTheEncodingHasNoFormForIsRefusedByField(t *testing.T) {
 	t.Parallel()

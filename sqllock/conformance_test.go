@@ -23,17 +23,17 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // the driver's logger reports each connection that is cut
+func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // without this, the driver would log each connection that the tests cut
 
-// closeIdle closes the connections that b keeps for later waiters, as Locker.Close does.
+// closeIdle closes the connections that b keeps but does not use, as Locker.Close does.
 func closeIdle(b *sqllock.Backend) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	b.CloseIdle(ctx)
 }
 
-// Every kind of handle on every database server keeps every promise, even when clients die, are cut off, or lose
-// replies.
+// With every kind of handle and every database server, a backend keeps the promises of the driver contract, even if
+// clients die, lose the network, or lose replies.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	by := func(driverName string) func(dsn string) (driver.Backend, func(), error) {
@@ -84,10 +84,11 @@ func twice(dsn func(testing.TB) string) func(testing.TB) (string, string) {
 	}
 }
 
-// network is a database server. Each of its clients has a separate network that misbehaves.
+// network is a database server whose clients connect through proxies. Each client has a separate proxy that simulates
+// network faults.
 type network struct {
 	dialect migrations.Dialect
-	dsn     func(testing.TB) (clients, direct string) // the DSNs of a new database
+	dsn     func(testing.TB) (clients, direct string) // returns the DSNs of a new database
 	open    func(dsn string) (driver.Backend, func(), error)
 	expire  string
 
@@ -120,7 +121,7 @@ func (n *network) start(tb testing.TB) *network {
 	return n
 }
 
-// through returns the DSN with the address of a proxy.
+// through returns the DSN of the server, with the address of a proxy in it.
 func (n *network) through(proxy func(target string) (string, error)) (string, error) {
 	if n.dialect == migrations.MySQL {
 		cfg, err := mysqldriver.ParseDSN(n.clientDSN)
@@ -164,8 +165,9 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	return err
 }
 
-// A SQLite file is a store without a network. The harness cuts clients off from the file inside the process. The test
-// does not run in parallel with others: a file has one writer, and the leases are short in this test.
+// The SQLite backend keeps the promises of the driver contract. SQLite has no network, so the harness simulates
+// faults inside the process. The test does not run in parallel with others, because a file has one writer and this
+// test uses short leases.
 func TestConformanceOfSQLite(t *testing.T) {
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
 		path := url.URL{Path: filepath.Join(tb.TempDir(), "locks.db")}
@@ -188,7 +190,7 @@ func TestConformanceOfSQLite(t *testing.T) {
 	})
 }
 
-// file is a store with a single writer.
+// file is a harness for a store with a single writer.
 type file struct{ *inprocess.Harness }
 
 func (file) Solitary() {}

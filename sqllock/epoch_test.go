@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// After a change of server nothing is granted for the longest time that any grant closed a lock for. By then every
-// lease that the lost server granted has ended.
+// After a change of server, no lock is granted for the longest time for which any grant could close a lock. After
+// that time, every lease that the lost server granted has ended.
 func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -38,8 +38,8 @@ func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 	})
 }
 
-// A program may write the meta row. If that row contains a TTL that no option allows, or a server that never existed,
-// locks stay closed only for the longest time that a lock can be closed, and not for centuries.
+// A program with write access can change the meta row. If the row contains a longest TTL that no option permits, and
+// a server that never existed, the quarantine still lasts at most 14 days.
 func TestTheQuarantineIsNoLongerThanAnyLease(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		acquire(t, s.open(), request("job"))
@@ -50,7 +50,7 @@ func TestTheQuarantineIsNoLongerThanAnyLease(t *testing.T) {
 	})
 }
 
-// The first grant in an empty table is not delayed.
+// In an empty table, the first grant is not delayed by a quarantine.
 func TestAnEmptyTableHasNoQuarantine(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		require.Zero(t, s.int(t, "SELECT length(epoch) FROM rowlock_lease_meta"))
@@ -59,7 +59,7 @@ func TestAnEmptyTableHasNoQuarantine(t *testing.T) {
 	})
 }
 
-// The longest time for which a lock can be closed is stored before any lock is closed for that long.
+// The meta row contains the longest time for which a grant may close a lock before such a grant is made.
 func TestTheLongestTTLIsOnRecord(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -83,8 +83,8 @@ func TestTheLongestTTLIsOnRecord(t *testing.T) {
 	})
 }
 
-// InTx is refused during the quarantine, and begins the quarantine if it notices the change of server first. The
-// transaction stays usable.
+// InTx is refused during the quarantine. If InTx is the first call that detects the change of server, it begins the
+// quarantine. The transaction stays usable.
 func TestInTxKeepsTheQuarantine(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

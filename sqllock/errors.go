@@ -2,6 +2,7 @@ package sqllock
 
 import "github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 
-// SchemaError reports that the lease table is missing or older than this version of the library. Its message names the
-// command and the call that fix it. Table is the table's name. Err, which Unwrap returns, is the database's error.
+// SchemaError reports that the lease table is missing or older than this version of the library. The message names
+// the command and the function that fix the table. Table is the table's name. Err is the database's error, which
+// Unwrap also returns.
 type SchemaError = sqlbase.SchemaError

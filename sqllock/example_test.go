@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// openExample opens a database with the lock tables. A real program already has a database, and runs these migrations
-// together with its own.
+// openExample opens a database and creates the lock tables. A real program already has a database, and runs these
+// migrations together with its own migrations.
 func openExample(ctx context.Context) (*sql.DB, func()) {
 	dir, err := os.MkdirTemp("", "rowlock")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// A hand-over is refused for every reason that prevents all grants. The holder keeps its grant and can release it.
-// The next acquire then removes the reason.
+// A hand-over is refused while something, such as a changed epoch, prevents every grant. The holder keeps its grant
+// and can release it. The next acquire then makes the repair.
 func TestAHandOverIsRefusedWhereAnAcquireWouldBe(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -47,7 +47,7 @@ func TestAHandOverIsRefusedWhereAnAcquireWouldBe(t *testing.T) {
 	})
 }
 
-// asked counts the requests of several backends.
+// asked counts the requests that several backends send.
 type asked struct {
 	*sqllock.Backend
 	handed, others *atomic.Int64
@@ -73,8 +73,8 @@ func (a asked) HandOver(ctx context.Context, from driver.Grant, r driver.Request
 	return g, err
 }
 
-// The callers of a process hand a lock over among themselves while another process competes for it. No two callers
-// hold the lock at the same time. A hand-over takes fewer requests than a release plus an acquire.
+// The callers of one process hand a lock over to each other while another process competes for the lock. No two
+// callers hold the lock at the same time. A hand-over takes fewer requests than a release plus an acquire.
 func TestACrowdHandsOver(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		const waiters, rounds = 12, 4
@@ -107,8 +107,8 @@ func TestACrowdHandsOver(t *testing.T) {
 	})
 }
 
-// A hand-over is a grant, so it survives a crash of the server. The setting that makes it durable ends with the
-// statement.
+// A hand-over is durable, as any grant is: it survives a crash of the server. The setting that makes it durable ends
+// with the statement.
 func TestPostgresHandOverIsDurable(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))
@@ -121,7 +121,7 @@ func TestPostgresHandOverIsDurable(t *testing.T) {
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
 	var value string
-	_, err = tx.Exec(t.Context(), sent[0].SQL, sent[0].Args...) // runs the statement again, in a transaction that shows the settings it has changed
+	_, err = tx.Exec(t.Context(), sent[0].SQL, sent[0].Args...) // runs the same statement in a transaction, in which the changed settings can be read
 	require.NoError(t, err)
 	require.NoError(t, tx.QueryRow(t.Context(), "SELECT current_setting('synchronous_commit')").Scan(&value))
 	assert.Equal(t, "on", value)

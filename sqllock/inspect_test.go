@@ -19,7 +19,7 @@ func inspect(t *testing.T, b *sqllock.Backend, name string) driver.Status {
 	return st
 }
 
-// Inspect returns the state of a lock with everything that an operator needs. Durations are by the store's clock.
+// Inspect returns the state, holder, note, token and times of a lock. The times come from the store's clock.
 func TestInspectTellsTheState(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -79,8 +79,8 @@ func TestListIsOrdered(t *testing.T) {
 	})
 }
 
-// A forced release ends only the given grant, and fences its holder. It ends a lease that is alive only if live is
-// true.
+// A forced release ends only the grant with the given token, and fences the holder. If the lease has not expired, the
+// release needs live to be true.
 func TestForceRelease(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

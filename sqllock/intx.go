@@ -26,25 +26,25 @@ func TxNamespace(namespace string) TxOption {
 	return func(o *txOptions) { o.namespace = namespace }
 }
 
-// TxWait sets how long InTx retries while the lock is held. By default InTx makes one attempt. The transaction stays
-// open while InTx waits.
+// TxWait sets how long InTx retries while the lock is held. By default InTx makes one attempt. While InTx waits, your
+// transaction stays open.
 func TxWait(d time.Duration) TxOption {
 	return func(o *txOptions) { o.wait = d }
 }
 
-// InTx acquires the lock called name until tx commits or rolls back. It locks the lock's row and creates no lease,
-// renewal or token. It excludes every other InTx of that name, and every lease: no lease is granted until tx ends, and
-// InTx fails while a lease is held.
+// InTx acquires the lock called name until tx commits or rolls back. InTx locks the row of the lock. It creates no
+// lease and no token, and nothing has to be renewed. Until tx ends, no lease of that name is granted, and no other
+// transaction acquires that name. While a lease of that name is held, InTx fails.
 //
-// The error wraps a [*driver.Held] if the lock is held; tx stays usable then. Treat any other error as you treat the
-// failure of any other statement of tx. ctx bounds the waiting and the statements.
+// If the lock is held, the error wraps a [*driver.Held], and you can continue to use tx. Handle any other error like
+// a failed statement of tx. ctx limits the waiting and the statements.
 //
-// On MySQL and MariaDB a second connection of the backend's pool first reads the row, and inserts it if it is missing.
-// This keeps the snapshot of tx from being taken before its lock. So the pool must allow two connections. The inserted
-// row has no holder, and remains after a rollback of tx.
+// On MySQL and MariaDB, InTx first reads the row of the lock on a second connection of the backend's pool, and
+// inserts a missing row there. A read in tx would fix the snapshot of tx before tx has the lock. So the pool must
+// allow two connections. The inserted row has no holder, and remains after a rollback of tx.
 //
-// On SQLite, where a transaction locks the whole file, every other writer of the file waits for tx. Begin tx IMMEDIATE
-// there, or call InTx before you read anything else.
+// On SQLite a transaction locks the whole file, so every other writer of the file waits for tx. On SQLite, begin tx
+// with BEGIN IMMEDIATE, or call InTx before you read anything else in tx.
 func (b *Backend) InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxOption) error {
 	if tx == nil {
 		return driver.Permanent(errors.New("sqllock: InTx: the transaction is nil"))
@@ -52,7 +52,7 @@ func (b *Backend) InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxO
 	return b.inTx(ctx, sqlbase.On(tx), name, opts)
 }
 
-// InTxPgx is [Backend.InTx] for a transaction of pgx. The backend must be one for Postgres.
+// InTxPgx is [Backend.InTx] for a transaction of pgx. The backend must come from [Postgres] or [Pgx].
 func (b *Backend) InTxPgx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) error {
 	if tx == nil {
 		return driver.Permanent(errors.New("sqllock: InTxPgx: the transaction is nil"))

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// A lock in a transaction lasts until the transaction ends, by commit or rollback. Until then no lease of that name
-// is granted, and requests are refused without delay. The row need not exist before.
+// InTx holds the lock until the transaction commits or rolls back. Until then no lease of that name is granted, and
+// requests are refused without delay. This is also so if the lock had no row before.
 func TestInTxHoldsTheLockUntilTheTransactionEnds(t *testing.T) {
 	for how, end := range map[string]func(*sql.Tx) error{"commit": (*sql.Tx).Commit, "rollback": (*sql.Tx).Rollback} {
 		for _, seen := range []bool{false, true} {
@@ -45,7 +45,7 @@ func TestInTxHoldsTheLockUntilTheTransactionEnds(t *testing.T) {
 	}
 }
 
-// A live lease counts as held, and the attempt of InTx does not lock its row. So the lease can be renewed, and the
+// While a lease is held, InTx is refused and does not lock the lease's row. So the lease can be renewed, and the
 // transaction can continue.
 func TestInTxLeavesALeaseAlone(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
@@ -59,7 +59,7 @@ func TestInTxLeavesALeaseAlone(t *testing.T) {
 		assert.Equal(t, r.Holder, h.Holder)
 		assert.Equal(t, g.Token, h.Token)
 		if s.oneFile {
-			require.NoError(t, tx.Rollback()) // BEGIN IMMEDIATE itself delays all other writers
+			require.NoError(t, tx.Rollback()) // while this transaction is open, BEGIN IMMEDIATE delays all other writers
 			tx = s.begin(t)
 		} else {
 			require.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, b, g))
@@ -74,13 +74,13 @@ func TestInTxLeavesALeaseAlone(t *testing.T) {
 }
 
 // While one transaction has the lock, InTx in a second transaction is refused at once. The second transaction can
-// continue, and can wait.
+// continue, and can wait with TxWait.
 func TestInTxExcludesInTx(t *testing.T) {
 	for _, name := range []string{"seen", "unseen"} {
 		t.Run(name, func(t *testing.T) {
 			eachBackend(t, func(t *testing.T, s *store) {
 				if s.oneFile {
-					return // the second transaction would not even begin
+					return // on a single file, the second transaction could not begin
 				}
 				b := s.open()
 				last := acquire(t, b, request("seen"))
@@ -115,11 +115,11 @@ func TestInTxExcludesInTx(t *testing.T) {
 	}
 }
 
-// TxWait takes the lock as soon as the other transaction has ended.
+// InTx with TxWait acquires the lock soon after the other transaction has ended.
 func TestInTxWaits(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		if s.oneFile {
-			return // the second transaction would not even begin
+			return // on a single file, the second transaction could not begin
 		}
 		b := s.open()
 		require.NoError(t, b.Release(t.Context(), acquire(t, b, request("job"))))
@@ -150,7 +150,7 @@ func TestInTxRefusesBadNames(t *testing.T) {
 	})
 }
 
-// InTx in a transaction that has ended returns an error that does not say "held".
+// In a transaction that has already ended, InTx returns an error that is not *driver.Held.
 func TestInTxTellsABrokenTransactionFromAHeldLock(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		tx := s.begin(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// invalid is a backend whose options cannot work. Every call returns the reason.
+// invalid is a backend with invalid options. Every call returns err.
 type invalid struct{ err error }
 
 func (i invalid) fail() error { return driver.Permanent(i.err) }

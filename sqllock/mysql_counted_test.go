@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// openCounted returns a pool that counts its statements as they are sent. The server's own count includes the
-// statements of all clients.
+// openCounted returns a pool that counts the statements it sends. The server's own counter includes the statements of
+// all clients.
 func openCounted(t *testing.T, dsn string, sent *atomic.Int64) *sql.DB {
 	t.Helper()
 	config, err := mysqldriver.ParseDSN(dsn)
@@ -32,8 +32,9 @@ func openCounted(t *testing.T, dsn string, sent *atomic.Int64) *sql.DB {
 	return db
 }
 
-// countedLink counts the commands that run a statement. The driver sends each command with one write: four bytes of
-// length and sequence number, then the command. https://dev.mysql.com/doc/dev/mysql-server/latest/my__command_8h.html
+// countedLink is a connection that counts the commands that run a statement. The driver sends each command with one
+// write: four bytes of length and sequence number, then the command.
+// https://dev.mysql.com/doc/dev/mysql-server/latest/my__command_8h.html
 type countedLink struct {
 	*net.TCPConn
 

@@ -18,13 +18,13 @@ func init() {
 		return mysqlStore(t, testenv.MySQL(t), map[string]string{"transaction_isolation": "'READ-COMMITTED'"})
 	})
 	register("mariadb", func(t *testing.T) *store { return mysqlStore(t, testenv.MariaDB(t), nil) })
-	// This isolation setting is the default from MariaDB 11.6 on.
+	// innodb_snapshot_isolation is on by default from MariaDB 11.6 on.
 	register("mariadb-snapshot-isolation", func(t *testing.T) *store {
 		return mysqlStore(t, testenv.MariaDB(t), map[string]string{"innodb_snapshot_isolation": "1"})
 	})
 }
 
-// mysqlStore is a store whose backends set session variables.
+// mysqlStore returns a store whose backends set these session variables.
 func mysqlStore(t *testing.T, dsn string, variables map[string]string) *store {
 	t.Helper()
 	return &store{

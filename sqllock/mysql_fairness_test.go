@@ -17,7 +17,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// contention is eight lockers that compete for one name. Each locker has a separate pool and stands for one process.
+// contention is eight lockers that compete for one lock. Each locker has a separate pool, as if it were a separate
+// process.
 type contention struct {
 	lockers []*rowlock.Locker
 	sent    atomic.Int64 // the number of statements that all lockers sent
@@ -46,7 +47,7 @@ func onMySQLAndMariaDB(t *testing.T, test func(t *testing.T, dsn string)) {
 	}
 }
 
-// Promise 9: eight processes acquire one name again and again, and none of them starves. The least served process
+// Promise 9: if eight processes acquire one lock repeatedly, no process starves. The process with the fewest grants
 // gets at least half of its fair share. A hand-over takes milliseconds, although no process is notified.
 func TestMySQLServesAllWhoWait(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, dsn string) {
@@ -57,8 +58,8 @@ func TestMySQLServesAllWhoWait(t *testing.T) {
 }
 
 // Promise 9: with a thousand waiters in eight processes, each hand-over costs two or three statements. If a hand-over
-// takes longer, for example on an overloaded machine, the first waiter of each process polls meanwhile. The first
-// process of the queue polls at most once in four milliseconds, the second half as often, and so on. Each process
+// takes longer, for example on an overloaded machine, one waiter of each process polls more often. The first process
+// of the queue polls at most once in four milliseconds, the second process half as often, and so on. Each process
 // gets at least half of its fair share.
 func TestMySQLAThousandWaiters(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, dsn string) {
@@ -75,8 +76,8 @@ func TestMySQLAThousandWaiters(t *testing.T) {
 	})
 }
 
-// run lets this many callers of each locker compete for the name until the given number of grants is reached. It
-// returns how many statements each hand-over took.
+// run starts the given number of callers for each locker. The callers compete for the lock until the given number of
+// grants is reached. run also returns the mean number of statements for each hand-over.
 func (c *contention) run(t *testing.T, callers, grants int) (contest.Result, float64) {
 	t.Helper()
 	before := c.sent.Load()

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Names are compared byte for byte: names that differ in case, trailing space or accents, or only look alike, are
-// different locks. No name matches as a prefix of another, and no name is truncated.
+// Names are compared byte for byte: names that look alike but differ in case, trailing spaces, accents or code points
+// are different locks. A name does not match a longer name that begins with it, and no name is truncated.
 func TestNamesAreExact(t *testing.T) {
 	long := strings.Repeat("x", driver.MaxName-1)
 	keys := []driver.Key{

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A pause does not lengthen the quarantine after a change of server. Prune does not delete it, and it excludes
-// transactions. Plain SQL shows a paused lock as a row that is held.
+// A pause does not lengthen the quarantine after a change of server. Prune does not delete a paused lock. While a
+// lock is paused, InTx is refused. In the table, a paused lock looks like a held lock.
 func TestPauseIsARowThatStays(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

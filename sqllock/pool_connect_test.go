@@ -22,8 +22,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// swallowed fills db's pool with connects whose first packets the server accepts and never answers. It returns when
-// the network works again for later connects.
+// swallowed fills db's pool with connections that are being opened but never become ready, because the network drops
+// their packets. It returns when the network works again for later connections.
 func swallowed(t *testing.T, db *sql.DB, proxy *faultproxy.Proxy) {
 	t.Helper()
 	const most = 2
@@ -50,19 +50,20 @@ func swallowed(t *testing.T, db *sql.DB, proxy *faultproxy.Proxy) {
 		})
 	}
 	until(t, "the callers that wait for a connection", func() bool { return db.Stats().WaitCount == waits+most })
-	for _, conn := range conns { // the pool opens further connections for waiting callers, with a context without a deadline
+	for _, conn := range conns { // for waiting callers, the pool then opens further connections with a context without a deadline
 		require.ErrorIs(t, conn.Raw(func(any) error { return sqldriver.ErrBadConn }), sqldriver.ErrBadConn)
 		_ = conn.Close()
 	}
 	until(t, "a connect that is swallowed", func() bool { return lost.Load() > 0 }) // the pool opens one connection after the other
-	proxy.CutFrom(func(net.Addr) bool { return false })                             // lost packets stay lost
+	proxy.CutFrom(func(net.Addr) bool { return false })                             // later packets pass; lost packets stay lost
 	cancel()
 	waiters.Wait()
 }
 
-// Without a time-out, a connect whose packets are dropped keeps its place in the pool forever. The backend warns of
-// this, and the error of an acquire reports it. Leases survive it. The settings that the warning names free these
-// places.
+// Without a time-out, a connection that is being opened counts towards the pool's limit forever if the network drops
+// its packets. The backend has a warning for such settings, and the error of an acquire says that the pool has no
+// free connection. Leases are still renewed. With the settings that the warning names, such connections fail, and the
+// pool recovers.
 func TestSwallowedConnects(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -27,18 +27,19 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// poolSize is how many connections the application's pool has.
+// poolSize is the largest number of connections in the application's pool.
 const poolSize = 3
 
 // smallPool is a pool that the application shares with its locks.
 type smallPool struct {
 	*sqllock.Backend
 
-	begin    func(ctx context.Context) (end func(), err error) // opens a transaction of the application
-	sessions func() int                                        // the number of the server's sessions, without the test's own session
+	begin    func(ctx context.Context) (end func(), err error) // opens a transaction of the application, which occupies a connection
+	sessions func() int                                        // returns the number of sessions on the server, without the test's own session
 }
 
-// openSmall opens a small pool on a server. The function lead changes the server's DSN.
+// openSmall opens a small pool on a server. The function lead may change the server's DSN, for example to the address
+// of a proxy.
 type openSmall func(lead func(dsn string) string) *smallPool
 
 // eachSmallPool runs test on every kind of handle and server.
@@ -120,7 +121,7 @@ func beginSQL(db *sql.DB) func(context.Context) (func(), error) {
 	}
 }
 
-// count installs the tables, and makes sessions count the sessions of the server.
+// count creates the tables, and sets p.sessions.
 func (p *smallPool) count(t *testing.T, driverName, dsn string, dialect migrations.Dialect) {
 	t.Helper()
 	raw, err := sql.Open(driverName, dsn)
@@ -138,7 +139,7 @@ func (p *smallPool) count(t *testing.T, driverName, dsn string, dialect migratio
 	}
 }
 
-// fill makes the application take every connection of the pool.
+// fill makes the application take every connection of the pool, until free is called.
 func (p *smallPool) fill(t *testing.T) (free func()) {
 	t.Helper()
 	var ends []func()
@@ -156,7 +157,8 @@ func (p *smallPool) fill(t *testing.T) (free func()) {
 	return free
 }
 
-// through returns a function that leads a DSN through a new proxy.
+// through returns a function that starts a proxy for the server of a DSN, and returns the DSN with the proxy's
+// address.
 func through(t *testing.T, proxy **faultproxy.Proxy) func(string) string {
 	return func(dsn string) string {
 		t.Helper()
@@ -223,7 +225,7 @@ func (c *renewing) failures() int {
 	return c.failed
 }
 
-// renews waits until each lease has been renewed this many times from now on.
+// renews waits until each lease has been renewed the given number of times after the call.
 func (c *renewing) renews(t *testing.T, times int, leases ...*rowlock.Lease) {
 	t.Helper()
 	c.reset()
@@ -251,7 +253,7 @@ func (c *renewing) acquire(t *testing.T, names ...string) (leases []*rowlock.Lea
 }
 
 // While the application's transactions hold every connection of the pool, leases are renewed and released over one
-// additional connection. That connection is closed with the locker. The error of an acquire says that the pool has no
+// additional connection. Closing the locker closes that connection. The error of an acquire says that the pool has no
 // free connection.
 func TestLeasesOutliveAFullPool(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
@@ -295,8 +297,8 @@ func TestReleasesAtOnceInAFullPool(t *testing.T) {
 	})
 }
 
-// If the additional connection is lost, another connection replaces it, although the application still holds the
-// whole pool. The new connection is closed after it was unused for a while.
+// If the additional connection is lost, the backend opens another additional connection while the application still
+// uses the whole pool. The new connection is closed after it was unused for a while.
 func TestALostReserveIsReplaced(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		var proxy *faultproxy.Proxy
@@ -306,7 +308,7 @@ func TestALostReserveIsReplaced(t *testing.T) {
 		free := p.fill(t)
 		locker.renews(t, 1, leases...)
 		locker.reset()
-		proxy.Cut() // only renewals send statements now
+		proxy.Cut() // cuts the additional connection, because only renewals send statements now
 		until(t, "a renewal that fails", func() bool { return locker.failures() > 0 })
 		proxy.Restore()
 		locker.renews(t, 2, leases...)
@@ -328,7 +330,7 @@ func TestALossSaysThatThePoolWasFull(t *testing.T) {
 		locker := newRenewing(t, p.Backend, rowlock.TTL(4*time.Second))
 		p.fill(t)() // opens all connections of the pool
 		lease := locker.acquire(t, "a")[0]
-		proxy.PointAt("127.0.0.1:1") // no server listens there; set before the pool is full, or a renewal could still connect
+		proxy.PointAt("127.0.0.1:1") // no server listens at this address; set it before the pool is full, because otherwise a renewal could still connect
 		p.fill(t)
 		select {
 		case <-lease.Context().Done():
@@ -341,8 +343,8 @@ func TestALossSaysThatThePoolWasFull(t *testing.T) {
 	})
 }
 
-// If the server refuses or ignores an additional connection, a renewal still gets a connection of the pool in turn,
-// however many callers wait for the pool.
+// If the server refuses or ignores an additional connection, a renewal still gets a connection of the pool in order
+// of arrival, even if many callers wait for the pool.
 func TestRenewalsHaveTheirTurnInABusyPool(t *testing.T) {
 	for name, refuse := range map[string]func(*faultproxy.Proxy){
 		"refused": func(proxy *faultproxy.Proxy) { proxy.PointAt("127.0.0.1:1") }, // no server listens there

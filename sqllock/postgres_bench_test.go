@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkPostgresCycle compares acquire and release with two bare updates of one row on the same connection. The
-// two variants take turns, so that a busy machine slows both equally. The figures are medians.
+// two variants alternate, so that a busy machine slows both equally. The reported figures are medians.
 func BenchmarkPostgresCycle(b *testing.B) {
 	ctx := b.Context()
 	dsn := testenv.Postgres(b)

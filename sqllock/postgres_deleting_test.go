@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// beforeEach is a tracer that calls do before each statement of a pool.
+// beforeEach is a tracer that calls the function do before each statement of a pool.
 type beforeEach struct{ do func(statement string) }
 
 func (b beforeEach) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
@@ -25,8 +25,8 @@ func (b beforeEach) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 
 func (beforeEach) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A waiter may join while the row of a waiter that has given up is being deleted. The release wakes the new waiter,
-// whichever of the two rows the release notifies.
+// If a waiter joins while the row of an earlier waiter is being deleted, a release wakes the new waiter, even if the
+// release notifies the earlier row.
 func TestPostgresAWaiterBesideARowThatIsBeingDeletedIsWoken(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]bool{"by a release of its process": true, "by another's": false} {
@@ -73,8 +73,8 @@ func TestPostgresAWaiterBesideARowThatIsBeingDeletedIsWoken(t *testing.T) {
 	}
 }
 
-// Promise 5: a deposited request is withdrawn even if the listener's connection broke before the acquire's last
-// attempt.
+// Promise 5: if an acquire fails, its deposited request is withdrawn, even if the listener's connection broke before
+// the acquire's last attempt.
 func TestPostgresARequestIsTakenBackThoughTheListenerBroke(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)

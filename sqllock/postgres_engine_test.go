@@ -52,7 +52,7 @@ func init() {
 	register("postgres-serializable", func(t *testing.T) *store {
 		return postgresStore(t, "default_transaction_isolation=serializable")
 	})
-	// On this engine pgx prepares its statements by name, and PgBouncer before 1.21 mixes up the sessions.
+	// On this engine pgx uses named prepared statements, which PgBouncer before 1.21 mixes up between sessions.
 	register("postgres-pgbouncer", func(t *testing.T) *store {
 		s := postgresStore(t, "")
 		s.connect = func(opts ...sqllock.Option) *sqllock.Backend {
@@ -71,15 +71,15 @@ func init() {
 	})
 }
 
-// shared is the database of all tests that eachBackend runs. Creating and dropping a database for each test would
-// take longer than the tests.
+// shared is the database that all tests of eachBackend use, because creating and dropping a database for each test
+// would take longer than the tests.
 var shared struct {
 	once sync.Once
 	name string
 	err  error
 }
 
-// sharedDatabase returns the DSN by which an engine reaches the shared database.
+// sharedDatabase returns the DSN with which an engine connects to the shared database.
 func sharedDatabase(t *testing.T, engine string) string {
 	t.Helper()
 	direct := testenv.DSN(t, testenv.EnginePostgres)
@@ -109,7 +109,7 @@ func execOnce(dsn, statement string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// postgresStore returns a store whose backends use database/sql, with a further parameter in their DSN.
+// postgresStore returns a store whose backends use database/sql. parameter is added to their DSN.
 func postgresStore(t *testing.T, parameter string) *store {
 	t.Helper()
 	dsn := sharedDatabase(t, testenv.EnginePostgres)
@@ -154,7 +154,7 @@ func openPool(t *testing.T, dsn string) *pgxpool.Pool {
 	return pool
 }
 
-// session opens a separate connection, for statements that must not go through a pool.
+// session opens a connection for statements that must not go through a pool.
 func session(t *testing.T, dsn string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)

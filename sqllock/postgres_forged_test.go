@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// forger is a session of a role that may only read the tables. Every role may send notifications.
+// forger is a session of a role that may only read the tables. Like any role, it can send notifications.
 type forger struct {
 	conn    *pgx.Conn
 	channel string
@@ -47,7 +47,8 @@ func (f *forger) notifies(t *testing.T, payload string) {
 	require.NoError(t, err)
 }
 
-// payloads returns what a release could send about a grant to r, in the format of every version so far.
+// payloads returns the payloads with which a release could report a grant to r, in the formats of all versions so
+// far.
 func (f *forger) payloads(r driver.Request, token driver.Token) []string {
 	return []string{
 		f.id,
@@ -60,8 +61,8 @@ func (f *forger) payloads(r driver.Request, token driver.Token) []string {
 	}
 }
 
-// A notification is only a hint. A role that may read the tables and send every notification of a release cannot
-// grant a lock that way.
+// A role that can read the tables and send any notification cannot make a waiter believe that it was granted the
+// lock.
 func TestPostgresAForgedCallGrantsNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("while the lock is held", func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestPostgresAForgedCallGrantsNothing(t *testing.T) {
 	}
 }
 
-// After a forged notification of a grant, the locker continues to wait, and the holder keeps its lease.
+// After a forged notification of a grant, the waiting locker continues to wait, and the holder keeps its lease.
 func TestPostgresALockerIsNotDeceivedByACall(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

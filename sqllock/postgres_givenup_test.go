@@ -12,8 +12,8 @@ import (
 )
 
 // Promise 5: after Acquire has returned an error, or Close has returned, no release reserves the lock for that waiter
-// or grants it. So a third caller is granted the lock at once. This holds for the release of a holder that has
-// waited, and of a holder that has not.
+// or grants it the lock. So a third caller is granted the lock at once. This is so whether or not the releasing
+// holder has waited for the lock before.
 func TestPostgresAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]bool{"a release that keeps": false, "a release that grants": true} {
@@ -59,7 +59,7 @@ func TestPostgresAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
 	}
 }
 
-// requested waits until a process has deposited a request in its row.
+// requested waits until a process has deposited a request in its row in the table of waiters.
 func (c *crowd) requested(t *testing.T) {
 	t.Helper()
 	until(t, "a request is left", func() bool {
@@ -67,7 +67,7 @@ func (c *crowd) requested(t *testing.T) {
 	})
 }
 
-// passedOn releases held, and returns the lease of the member that waits for the lock.
+// passedOn releases held, and returns the lease that the waiting member to is then granted.
 func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, to *member) *rowlock.Lease {
 	t.Helper()
 	got := make(chan *rowlock.Lease, 1)
@@ -81,8 +81,8 @@ func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, to *member) *rowlock
 	return within(t, got)
 }
 
-// If a waiter's locker is closed before the waiter subscribes, no connection listens, neither while Close waits for
-// the waiter nor afterwards.
+// If a locker is closed before its waiter calls Notify, no connection listens, neither while Close waits for the
+// waiter nor afterwards.
 func TestPostgresAWaiterThatMeetsCloseListensNoMore(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

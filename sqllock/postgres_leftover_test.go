@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// afterwards is a tracer that calls then after the reply to a statement that deposits a request.
+// afterwards is a tracer that calls the function then after the reply to a statement that deposits a request.
 type afterwards struct{ then func() }
 
 type asksKey struct{}
@@ -31,9 +31,9 @@ func (a afterwards) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 	}
 }
 
-// Promise 5: the first statement of an attempt may deposit a request. A waiter that gives up before the next
-// statement withdraws that request. Otherwise a release would grant the lock to a request without a waiter, and the
-// lock would be closed for a TTL.
+// Promise 5: if the first statement of an attempt has deposited a request, and the waiter stops waiting before the
+// next statement, the waiter withdraws that request. Otherwise a release would grant the lock to a request without a
+// waiter, and the lock would be closed for a TTL.
 func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)
@@ -47,8 +47,9 @@ func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NOT NULL"), "leases that nobody knows of")
 }
 
-// The same with an error that a retry cannot fix, such as a table that was just dropped. The error says that nothing
-// had an effect, so no later call withdraws the request.
+// Promise 5: an attempt also withdraws its deposited request if its next statement fails with a permanent error, for
+// example because the table was dropped. The error says that the attempt had no effect, so no later call withdraws
+// the request.
 func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)
@@ -60,8 +61,9 @@ func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
 	require.True(t, driver.IsPermanent(err), "%v", err)
 }
 
-// leaves makes another process acquire a contended name, and returns its error. The process deposits its request in
-// its row. Then leaves calls then, and the attempt sends its next statement. At the end no request is deposited.
+// leaves makes another process acquire a contended lock, and returns the error of that attempt. When the process has
+// deposited its request in its row, leaves calls then, and the attempt sends its next statement. At the end, leaves
+// asserts that no request is deposited.
 func (c *crowd) leaves(ctx context.Context, t *testing.T, then func()) error {
 	t.Helper()
 	holder := c.members[0].backend
@@ -74,7 +76,7 @@ func (c *crowd) leaves(ctx context.Context, t *testing.T, then func()) error {
 	b := sqllock.Pgx(pool)
 	waiter, err := rowlock.New(b)
 	require.NoError(t, err)
-	for _, each := range []*sqllock.Backend{holder, b} { // the row stays, as it does if other goroutines of the process still wait
+	for _, each := range []*sqllock.Backend{holder, b} { // keeps the process's row, as other waiting goroutines of the process would
 		stop, err := each.Notify(t.Context(), driver.Key{Name: "job"}, func() {})
 		require.NoError(t, err)
 		t.Cleanup(stop)

@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// If a call does not wait for the driver, a context may end at any moment. Its end is never mistaken for a result
-// without a row, and the connection is returned to the pool.
+// With a driver that ignores contexts, the end of a context during a call is never mistaken for a result without a
+// row. The connection is returned to the pool.
 func TestPostgresAContextThatEndsIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// passing is a contended lock. Its holder waits for the lock again, and another process waits before the holder.
+// passing is a contended lock. Its holder already waits for the lock again, and another process has waited longer.
 type passing struct {
 	*crowd
 
@@ -33,7 +33,7 @@ func newPassing(t *testing.T, held driver.Request) *passing {
 		t.Helper()
 		until(t, "both listen", func() bool { return p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == n })
 	}
-	for _, b := range p.members { // opens the connections, which wakes waiters
+	for _, b := range p.members { // opens the listening connections now, because opening them later would wake the waiters
 		stop, err := b.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
 		require.NoError(t, err)
 		t.Cleanup(stop)
@@ -59,7 +59,8 @@ func (p *passing) holds(t *testing.T, r driver.Request) bool {
 	return p.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce = '"+r.Nonce.String()+"' AND expires_at > clock_timestamp()") == 1
 }
 
-// A release grants the lock to the request in the waiter's row, and notifies the waiter. The waiter sends no acquire.
+// A release grants the lock to the request in the waiter's row, and notifies the waiter. The waiter has the lock
+// without sending another acquire.
 func TestPostgresReleaseGrantsToWhoWaits(t *testing.T) {
 	t.Parallel()
 	p := newPassing(t, request("job"))
@@ -105,8 +106,8 @@ func TestPostgresARequestIsTakenBack(t *testing.T) {
 	}
 }
 
-// If a release must not grant, or the waiter may be dead, the release reserves the lock as it does for a waiter
-// without a deposited request.
+// If an acquire with the deposited request would be refused, or the waiter may be dead, a release does not grant the
+// lock. It reserves the lock, as for a waiter without a deposited request.
 func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
@@ -137,8 +138,8 @@ func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	})
 }
 
-// A grant that a release makes is durable, whatever the session's default is. A release without a grant needs no
-// flush.
+// A grant that a release makes is durable, even if the session commits asynchronously by default. A release without a
+// grant needs no flush.
 func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ change, session, want string }{
@@ -155,12 +156,12 @@ func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 			p.holder.sent.take()
 			require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
 			var statement pgx.TraceQueryStartData
-			for _, s := range p.holder.sent.take() { // the connection that listens is one of them
+			for _, s := range p.holder.sent.take() { // holder.sent also contains the statements of the listening connection
 				if strings.Contains(s.SQL, "passes") {
 					statement = s
 				}
 			}
-			tx := p.begin(t) // the same statements again
+			tx := p.begin(t) // restores the state before the release, to run its statement again
 			for _, s := range []string{
 				"DELETE FROM rowlock_lease", "INSERT INTO rowlock_lease SELECT * FROM before",
 				"DELETE FROM rowlock_lease_waiter", "INSERT INTO rowlock_lease_waiter SELECT * FROM before_waiter",
@@ -178,7 +179,7 @@ func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 	}
 }
 
-// A lost notification costs at most one poll: the waiter then finds that it has the lock.
+// If the notification of a grant is lost, the waiter finds with its next poll that it has the lock.
 func TestPostgresALostCallIsFoundByThePoll(t *testing.T) {
 	t.Parallel()
 	p := newPassing(t, request("job"))
@@ -205,7 +206,7 @@ func TestPostgresALostCallIsFoundByThePoll(t *testing.T) {
 	require.NoError(t, deaf.Close())
 }
 
-// Close closes the connection that listens before it returns, and not seconds later.
+// When Close returns, the listening connection is closed.
 func TestPostgresCloseEndsTheListener(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -230,8 +231,8 @@ func TestPostgresCloseEndsTheListener(t *testing.T) {
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter"))
 }
 
-// If the lock's row was pruned meanwhile, the grant to the waiter inserts a new row. The same statement withdraws the
-// deposited request, so the next release does not grant it again.
+// If the lock's row was pruned while a request was deposited, the grant to the waiter inserts a new row. The same
+// statement withdraws the deposited request, so the next release does not grant the request a second time.
 func TestPostgresARequestIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	p := newPassing(t, request("job"))
@@ -242,8 +243,8 @@ func TestPostgresARequestIsGrantedOnce(t *testing.T) {
 	assert.False(t, p.holds(t, p.request))
 }
 
-// A returning waiter's request is granted only once, too. The waiter is refused, and sends a further request before
-// it has registered.
+// The request of a waiter that returns to its row is granted only once, even if the waiter sends another request
+// before it has called Notify.
 func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -251,7 +252,7 @@ func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 	r := request("job")
 	r.Waits = true
 	var tx pgx.Tx
-	until(t, "it has come back to its row", func() bool { // unless the row was deleted, which happens once a second
+	until(t, "it has come back to its row", func() bool { // the row may have been deleted, which happens once a second; then this tries again
 		g := acquire(t, before, request("job"))
 		stop, err := b.Notify(t.Context(), g.Key, func() {})
 		require.NoError(t, err)
@@ -278,8 +279,8 @@ func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), g))
 }
 
-// A waiter that returns to its row deposits its request with its first statement, and does not send it again after it
-// has registered. If a release has granted the lock in between, the registration wakes the waiter.
+// A waiter that returns to its row deposits its request with its first statement, and does not repeat the request
+// after Notify. If a release grants the lock before Notify is called, Notify wakes the waiter.
 func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -293,7 +294,7 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 	r := request("job")
 	r.Waits = true
 	var g driver.Grant
-	until(t, "it has come back to its row", func() bool { // unless the row was deleted, which happens once a second
+	until(t, "it has come back to its row", func() bool { // the row may have been deleted, which happens once a second; then this tries again
 		g = acquire(t, before, request("job"))
 		stop, err := b.Notify(t.Context(), g.Key, func() {})
 		require.NoError(t, err)
@@ -308,7 +309,7 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 		require.NoError(t, before.Release(t.Context(), g))
 		return false
 	})
-	alsoWaits, err := before.Notify(t.Context(), g.Key, func() {}) // makes its release look for requests
+	alsoWaits, err := before.Notify(t.Context(), g.Key, func() {}) // because this holder waits too, its release checks for deposited requests
 	require.NoError(t, err)
 	defer alsoWaits()
 	require.NoError(t, before.Release(t.Context(), g))
@@ -320,7 +321,7 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 		select {
 		case <-another:
 			return true
-		case <-time.After(time.Second): // a release passes over a row that was not written for three seconds
+		case <-time.After(time.Second): // less than the three seconds after which a release ignores a row
 			other = acquire(t, before, request("other"))
 			return false
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// unheard is a backend that loses the reply to the first request that was deposited in a row. The call returns an
-// error when the test says so.
+// unheard is a backend that loses the reply to the first attempt that deposits a request. The test decides when that
+// attempt returns its error.
 type unheard struct {
 	*sqllock.Backend
 
@@ -35,13 +35,13 @@ func (u *unheard) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return g, err
 }
 
-// Promise 5: a request whose reply was lost may have been deposited in the row nevertheless. When a release grants the
-// lock to it, the waiter takes that grant, and its wait does not fail.
+// Promise 5: if the reply to an attempt is lost, its request may be deposited nevertheless. If a release grants the
+// lock to that request, the waiter returns that grant, and its Acquire does not fail.
 func TestPostgresAGrantToARequestWithoutReplyIsTaken(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
 	holder := c.members[0].backend
-	stop, err := holder.Notify(t.Context(), driver.Key{Name: "job"}, func() {}) // makes its release look for requests
+	stop, err := holder.Notify(t.Context(), driver.Key{Name: "job"}, func() {}) // because this holder waits too, its release checks for deposited requests
 	require.NoError(t, err)
 	defer stop()
 	u := &unheard{Backend: c.members[1].backend, left: make(chan struct{}), error: make(chan struct{})}
@@ -54,7 +54,7 @@ func TestPostgresAGrantToARequestWithoutReplyIsTaken(t *testing.T) {
 	defer listens()
 	until(t, "both listen", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 2 })
 	held := acquire(t, holder, request("job"))
-	c.exec(t, "UPDATE rowlock_lease_waiter SET since = since + interval '1 hour'") // the other waiter is next
+	c.exec(t, "UPDATE rowlock_lease_waiter SET since = since + interval '1 hour'") // puts the other waiter at the front of the queue
 	got := make(chan *rowlock.Lease, 1)
 	go func() {
 		lease, err := waiter.Acquire(t.Context(), "job")

@@ -10,9 +10,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A process has one row for a name, even if several of its lockers begin to wait for the name at once. A grant
-// changes the row's key, and two rows of one process would get the same key. Then the release that grants would fail
-// until the lease has expired.
+// A process has one row for a lock, even if several of its callers begin to wait for the lock at the same time. Two
+// rows would have a bad effect: a grant changes the row's primary key, and both rows would get the same key. The
+// release would then fail until the lease has expired.
 func TestPostgresWhoBeginsToWaitAtOnceSharesOneRow(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -57,7 +57,7 @@ func TestPostgresWhoBeginsToWaitAtOnceSharesOneRow(t *testing.T) {
 	t.Cleanup(begun())
 	r := waiting("job")
 	assert.True(t, refused(t, b, r).Pending)
-	stop, err := holder.Notify(t.Context(), g.Key, func() {}) // makes its release look for requests
+	stop, err := holder.Notify(t.Context(), g.Key, func() {}) // because this holder waits too, its release checks for deposited requests
 	require.NoError(t, err)
 	defer stop()
 	require.NoError(t, holder.Release(t.Context(), g))

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// checked returns a transaction in which an older holder has checked the mark of the lock "job", and the id of its
-// server process.
+// checked returns a transaction in which an older holder has checked the fence mark of the lock "job". pid is the
+// server process of the transaction.
 func (s *store) checked(t *testing.T) (tx *sql.Tx, pid int64) {
 	t.Helper()
 	tx = s.begin(t)
@@ -25,13 +25,13 @@ func (s *store) checked(t *testing.T) (tx *sql.Tx, pid int64) {
 	return tx, pid
 }
 
-// answered is the result of an acquire that runs beside the test.
+// answered is the result of an acquire that runs in a separate goroutine.
 type answered struct {
 	grant driver.Grant
 	err   error
 }
 
-// behind sends a request for the lock, and returns when the request waits for the server process pid.
+// behind sends the request r in a goroutine, and returns when its statement waits for the server process pid.
 func (s *store) behind(t *testing.T, b *sqllock.Backend, r driver.Request, pid int64) <-chan answered {
 	t.Helper()
 	done := make(chan answered, 1)
@@ -55,8 +55,8 @@ func eachPostgres(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Bac
 	})
 }
 
-// A sealed grant waits for a transaction in which an older holder has checked, at every default isolation level. Its
-// lease starts at the end of the wait.
+// A sealed grant waits for a transaction in which an older holder has checked the fence mark, whatever the default
+// isolation level is. The lease starts at the end of the wait.
 func TestASealedGrantDrains(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		old := sealed(t, s, b, sealing())
@@ -75,8 +75,8 @@ func TestASealedGrantDrains(t *testing.T) {
 	})
 }
 
-// A sealed grant that waits for a transaction delays nothing else. Another process is refused at once. Other locks are
-// granted, sealed, renewed, released, pruned, and granted for a longer TTL than before.
+// While a sealed grant waits for a transaction, other processes are refused that lock at once. Other locks are
+// granted, sealed, renewed, released, pruned, and granted with a longer TTL than before, without a delay.
 func TestADrainHoldsUpNobodyElse(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		old := sealed(t, s, b, sealing())
@@ -90,7 +90,7 @@ func TestADrainHoldsUpNobodyElse(t *testing.T) {
 		}
 		r := request("other")
 		r.Seal, r.TTL = "store other", time.Hour
-		for range 2 { // first inserts the row, then finds it
+		for range 2 { // the first round inserts the row, the second finds it
 			g := sealed(t, s, other, r)
 			assert.Equal(t, []driver.Outcome{driver.Renewed}, renew(t, other, g))
 			require.NoError(t, other.Release(t.Context(), g))
@@ -108,8 +108,8 @@ func TestADrainHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-// A pruned name that has a mark is granted at once, and the guard raises the mark. Waiting for the mark would lock
-// the meta row, which all locks share.
+// If the lock's row was pruned but its name has a fence mark, the lock is granted at once, and the guard raises the
+// mark later. A wait for the mark would keep the meta row locked, which all locks share.
 func TestANameWithoutARowWaitsForNoMark(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		sealed(t, s, b, sealing())
@@ -122,8 +122,9 @@ func TestANameWithoutARowWaitsForNoMark(t *testing.T) {
 	})
 }
 
-// If a transaction does not end, the wait of a sealed grant is bounded. The refusal says which transaction it waited
-// for and who held the lock last. Nothing was granted or raised, and no statement still waits.
+// If an older holder's transaction does not end, a sealed grant is refused within a bounded time. The refusal says
+// what the grant waited for, and names the last holder. The fence mark is not raised, and no statement waits any
+// longer.
 func TestADrainIsBounded(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		old := sealed(t, s, b, sealing())
@@ -145,7 +146,7 @@ func TestADrainIsBounded(t *testing.T) {
 			h := held(t, ask(), what)
 			assert.Equal(t, driver.Draining, h.Reason, what)
 			assert.Equal(t, before, row(), what)
-			if what == "TTL" { // in this case there was enough time to read who held the lock
+			if what == "TTL" { // in this case there was enough time to read the last holder
 				assert.Equal(t, "tester job", h.Holder)
 				assert.Equal(t, old.Token, h.Token)
 				assert.Positive(t, h.Since)
@@ -156,8 +157,8 @@ func TestADrainIsBounded(t *testing.T) {
 	})
 }
 
-// A statement_timeout of the caller's session that is shorter ends the wait like a lock_timeout. The server has undone
-// the statement, so the outcome is known, and the waiter continues to wait.
+// If the session has a shorter statement_timeout, it ends the wait as lock_timeout does. The server has undone the
+// statement, so the outcome is known, and the waiter continues to wait.
 func TestAStatementTimeoutBoundsADrain(t *testing.T) {
 	p := newPostgresTest(t)
 	b := p.recorded(t, with(t, p.dsn, "statement_timeout=100"))
@@ -171,8 +172,7 @@ func TestAStatementTimeoutBoundsADrain(t *testing.T) {
 	sealed(t, p.store, b, sealing())
 }
 
-// A sealed grant is one statement, as any other grant is. This is tested for a new name, for a released name, and for
-// a refusal.
+// A sealed grant is one statement: for a new name, for a released name, and if it is refused.
 func TestPostgresSealsInOneStatement(t *testing.T) {
 	p := newPostgresTest(t)
 	acquire(t, p.Backend, request("first of all, which makes the server known"))
@@ -186,11 +186,11 @@ func TestPostgresSealsInOneStatement(t *testing.T) {
 	}
 }
 
-// A sealed grant is durable even if the user's sessions commit asynchronously. Both settings that the statement
-// changes end with it.
+// A sealed grant is durable even if the session commits asynchronously by default. Both settings that the statement
+// changes are restored when it ends.
 func TestASealedGrantIsDurable(t *testing.T) {
 	p := newPostgresTest(t)
-	for _, known := range []bool{false, true} { // whether the name has a row
+	for _, known := range []bool{false, true} { // whether the lock has a row before the grant
 		r := sealing()
 		p.sent.take()
 		g, err := p.Acquire(t.Context(), r)

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// If a connection of the pool has ended unnoticed, no call fails. A statement that was not sent on that connection is
-// sent on another one. The pool discards connections that a statement found to have ended.
+// If the server has closed a connection of the pool, no call fails. A statement that could not be sent on that
+// connection is sent on another connection. The pool discards the closed connection.
 func TestPostgresReplacesAConnectionThatHasEnded(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, testenv.Postgres(t))

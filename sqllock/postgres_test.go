@@ -23,7 +23,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// postgresTest is a table in the shared database, and a backend whose statements are recorded.
+// postgresTest contains a lease table in the shared database, and a backend whose statements are recorded.
 type postgresTest struct {
 	*store
 	*sqllock.Backend
@@ -47,7 +47,7 @@ func newPostgresTestWithin(t *testing.T) *postgresTest {
 	return p
 }
 
-// recorded is a backend on a pool of one connection.
+// recorded returns a backend on a pool of one connection, and records its statements in p.
 func (p *postgresTest) recorded(t *testing.T, dsn string) *sqllock.Backend {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(dsn)
@@ -84,8 +84,8 @@ func (r *recorder) take() []pgx.TraceQueryStartData {
 	return taken
 }
 
-// Each operation is one statement, and so one round trip after it has been prepared: a grant, a refusal, a renewal of
-// any number of leases, a release.
+// A grant, a refusal, a renewal of any number of leases, and a release are one statement each. So each takes one
+// round trip once the statement is prepared.
 func TestPostgresSendsOneStatementAnOperation(t *testing.T) {
 	p := newPostgresTest(t)
 	one := func(what string) {
@@ -107,7 +107,7 @@ func TestPostgresSendsOneStatementAnOperation(t *testing.T) {
 	one("grant")
 }
 
-// A request that is refused writes nothing: no row is locked, and no WAL is written.
+// A refused request locks no row and writes no WAL.
 func TestPostgresWritesNothingInVain(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))
@@ -140,7 +140,7 @@ func TestPostgresWritesNothingInVain(t *testing.T) {
 	assert.Equal(t, before, rows())
 }
 
-// The planner looks up each grant of a batch by the primary key, whatever statistics it has of the table.
+// The planner uses the primary key for each grant of a batch, whatever the statistics of the table are.
 func TestPostgresRenewsByPrimaryKey(t *testing.T) {
 	p := newPostgresTest(t)
 	grants := make([]driver.Grant, 1000)
@@ -181,7 +181,7 @@ func TestPostgresRenewalsAreHeapOnly(t *testing.T) {
 		_, err := conn.Exec(t.Context(), s.SQL, s.Args...)
 		require.NoError(t, err)
 	}
-	require.NoError(t, conn.Close(t.Context())) // a session that ends reports its statistics at once
+	require.NoError(t, conn.Close(t.Context())) // closing the session makes it report its statistics at once
 	var updates, hot int64
 	until(t, "the statistics of 200 updates", func() bool {
 		require.NoError(t, p.raw.QueryRowContext(t.Context(),
@@ -191,9 +191,9 @@ func TestPostgresRenewalsAreHeapOnly(t *testing.T) {
 	assert.GreaterOrEqual(t, hot, updates*9/10)
 }
 
-// A grant and its renewal are durable even if the user's sessions commit asynchronously. A renewal that is lost in a
-// crash would end the lease before its holder's deadline. A release never waits for the disk. The changed setting
-// ends with the statement.
+// A grant and a renewal are durable even if the session commits asynchronously by default. If a renewal were lost in
+// a crash, the lease could end before the deadline that its holder relies on. A release never waits for the disk. The
+// changed setting is restored when the statement ends.
 func TestPostgresChoosesItsDurability(t *testing.T) {
 	p := newPostgresTest(t)
 	acquire(t, p.Backend, request("first of all, which makes the server known"))
@@ -201,7 +201,7 @@ func TestPostgresChoosesItsDurability(t *testing.T) {
 		require.NoError(t, conn.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&value))
 		return value
 	}
-	// Each statement runs again, in a transaction that shows the settings it has changed.
+	// again runs each recorded statement in a transaction, in which the changed settings can be read.
 	again := func(session, want, what string) {
 		t.Helper()
 		s := p.sent.take()[0]
@@ -259,7 +259,8 @@ func TestPostgresDoesNotWaitForAnInsert(t *testing.T) {
 	acquire(t, p.Backend, request("job"))
 }
 
-// Every call ends with its context, whatever delays the server, and the error says that the outcome is unknown.
+// If a call is blocked on the server, it returns when its context ends. Its error is not marked NotApplied, because
+// the outcome is unknown.
 func TestPostgresCallsEndWithTheirContext(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))
@@ -318,7 +319,7 @@ func TestPostgresThatWasNotAskedAppliedNothing(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 }
 
-// The error names a server that is read-only.
+// On a read-only server, a call fails with a permanent error that says so.
 func TestPostgresThatIsReadOnlyIsNoPlaceForLocks(t *testing.T) {
 	p := newPostgresTest(t)
 	b := p.recorded(t, with(t, p.dsn, "default_transaction_read_only=on"))
@@ -329,7 +330,7 @@ func TestPostgresThatIsReadOnlyIsNoPlaceForLocks(t *testing.T) {
 	require.True(t, driver.IsPermanent(err), "%v", err)
 }
 
-// After a restart of the server nothing is quarantined. A new timeline or another cluster starts the quarantine.
+// A restart of the server starts no quarantine. A new timeline or another cluster starts the quarantine.
 func TestPostgresKnowsARestartFromAFailover(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))
@@ -347,7 +348,7 @@ func TestPostgresKnowsARestartFromAFailover(t *testing.T) {
 	}
 }
 
-// The parts of a table's name may be keywords, their case is kept, and the schema need not be the default schema.
+// The table's name and its schema may be keywords of SQL. Their case is kept, and the schema may be any schema.
 func TestPostgresTableInASchemaOfItsOwn(t *testing.T) {
 	p := newPostgresTest(t)
 	schema := "Ops_" + p.table
@@ -369,14 +370,14 @@ func TestPostgresTableInASchemaOfItsOwn(t *testing.T) {
 	assert.Equal(t, 1, n)
 	steps, err := migrations.Status(t.Context(), p.raw, migrations.Postgres, migrations.Table(table))
 	require.NoError(t, err)
-	for range steps { // the lease table is removed last
+	for range steps { // the last step drops the lease table
 		require.NoError(t, migrations.Down(t.Context(), p.raw, migrations.Postgres, migrations.Table(table)))
 	}
 	outdated(t, table, map[string]error{"release": b.Release(t.Context(), g)})
 }
 
-// The minimum of privileges, as package migrations documents it, is enough for everything except Prune. Errors name
-// missing privileges.
+// The minimum privileges that package migrations documents are enough for every call except Prune. If a privilege is
+// missing, the error says so.
 func TestPostgresNeedsFewPrivileges(t *testing.T) {
 	p := newPostgresTest(t)
 	role := "least_" + p.table
@@ -420,13 +421,13 @@ func TestPostgresNeedsFewPrivileges(t *testing.T) {
 	assert.Equal(t, 2, n)
 }
 
-// InTxPgx locks in a transaction of pgx, and leaves the lock_timeout unchanged.
+// InTxPgx acquires the lock in a transaction of pgx, and leaves the lock_timeout of the transaction unchanged.
 func TestPostgresInTxPgx(t *testing.T) {
 	p := newPostgresTest(t)
 	conn := session(t, with(t, p.dsn, "lock_timeout=12345ms"))
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
-	for range 2 { // first creates the row, then finds it
+	for range 2 { // the first round creates the row, the second finds it
 		require.NoError(t, p.InTxPgx(t.Context(), tx, "job", sqllock.TxNamespace("ns")))
 		var timeout string
 		require.NoError(t, tx.QueryRow(t.Context(), "SHOW lock_timeout").Scan(&timeout))
@@ -445,8 +446,8 @@ func TestPostgresInTxPgx(t *testing.T) {
 	require.NoError(t, tx.Rollback(t.Context()))
 }
 
-// If another transaction has inserted the row and not committed, InTx reports contention. The transaction and its
-// lock_timeout are unchanged.
+// If another transaction has inserted the row and not committed, InTx is refused as contended. The transaction and
+// its lock_timeout are unchanged.
 func TestPostgresInTxDoesNotWaitForAnInsert(t *testing.T) {
 	p := newPostgresTest(t)
 	first := p.begin(t)
@@ -461,8 +462,8 @@ func TestPostgresInTxDoesNotWaitForAnInsert(t *testing.T) {
 	require.NoError(t, first.Commit())
 }
 
-// If the transaction's snapshot is too old to decide, InTx returns the serialization failure that the caller must
-// expect anyway. It never returns success for a lock that another holder has.
+// If the row has changed after the transaction's snapshot, InTx returns a serialization failure, which the caller
+// must expect at this isolation level anyway. It never returns success for a lock that another process holds.
 func TestPostgresInTxWithAnOldSnapshot(t *testing.T) {
 	p := newPostgresTest(t)
 	require.NoError(t, p.Release(t.Context(), acquire(t, p.Backend, request("job"))))
@@ -489,8 +490,7 @@ func TestPostgresInTxLeavesNoSavepoint(t *testing.T) {
 	require.ErrorContains(t, err, "does not exist")
 }
 
-// If a waiter's row could not be written in time, Notify returns an error, so that the waiter does not rely on
-// notifications.
+// If the waiter's row cannot be written before the context ends, Notify returns an error.
 func TestPostgresNotifyEndsWithItsContext(t *testing.T) {
 	p := newPostgresTest(t)
 	table := p.int(t, "SELECT 'rowlock_lease_waiter'::regclass::oid::bigint")

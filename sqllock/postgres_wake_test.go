@@ -21,8 +21,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// crowd is a database with several lockers. Each has its own backend, pool and recorder, and so stands for one
-// process.
+// crowd is a database with several lockers. Each locker has a separate backend, pool and recorder, as if it were a
+// separate process.
 type crowd struct {
 	*store
 
@@ -67,19 +67,20 @@ func (c *crowd) join(t *testing.T, dsn string, opts ...rowlock.Option) *member {
 	return m
 }
 
-// waits returns when this many processes wait.
+// waits returns when n processes wait.
 func (c *crowd) waits(t *testing.T, n int64) {
 	t.Helper()
 	until(t, "the waiters are registered", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter") == n })
 }
 
-// reservedFor extends reservations beyond the 50 ms, which a loaded machine may exceed.
+// reservedFor makes reservations last for d instead of 50 ms, because on a loaded machine 50 ms may be too short for
+// a test.
 func (c *crowd) reservedFor(t *testing.T, d time.Duration) {
 	t.Helper()
 	c.exec(t, fmt.Sprintf("UPDATE rowlock_lease SET held_until = held_until + %d * interval '1 microsecond' WHERE reserved_for IS NOT NULL", d.Microseconds()))
 }
 
-// within returns the next value of the channel from.
+// within returns the next value of the channel from. The test fails if no value arrives in time.
 func within[T any](t *testing.T, from <-chan T) (next T) {
 	t.Helper()
 	select {
@@ -90,7 +91,7 @@ func within[T any](t *testing.T, from <-chan T) (next T) {
 	return next
 }
 
-// contest lets every member compete for one name until there were this many hand-overs.
+// contest makes all members compete for one lock until there were the given number of grants.
 func (c *crowd) contest(t *testing.T, grants int) contest.Result {
 	t.Helper()
 	var lockers []*rowlock.Locker
@@ -127,15 +128,16 @@ func TestPostgresReleaseWakesTheWaiterOfAnotherProcess(t *testing.T) {
 	t.Logf("from the release to the next lease: median %s, most %s", took[5], took[9])
 }
 
-// Hand-overs are fair: the least served of eight processes gets at least half of its fair share. This test does not
-// run in parallel with the others, because they would slow each other. It counts from when all processes wait.
+// Hand-overs are fair: if eight processes compete, the process with the fewest grants gets at least half of its fair
+// share. Only grants after all processes have begun to wait count. The test does not run in parallel with others,
+// because they would slow each other.
 func TestPostgresNobodyStarves(t *testing.T) {
 	c := newCrowd(t, 8)
 	r := c.contest(t, 400)
 	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }
 
-// A release notifies only the waiter that has waited longest. The others send nothing.
+// A release notifies only the waiter that has waited longest. The other waiters send no statement.
 func TestPostgresReleaseWakesOne(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 8)
@@ -189,13 +191,13 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 			}
 		}
 	}
-	c.waits(t, 0) // the last member's row may have been written again between its grant and its end
+	c.waits(t, 0) // the row of the last member may have been written again after its grant, and is then deleted a little later
 	require.NoError(t, holder.Release(t.Context(), g))
 	assert.Empty(t, woken)
 	acquire(t, c.members[7].backend, request("job"))
 }
 
-// A dead waiter delays the others by one reservation in all, and not by one for each release.
+// A dead waiter delays the others only once, by one reservation, however many releases follow.
 func TestPostgresADeadWaiterCostsOneReservation(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 3)
@@ -219,8 +221,8 @@ func TestPostgresADeadWaiterCostsOneReservation(t *testing.T) {
 	assert.Less(t, calls, int64(r.All/4), "each release would call it if it was always the next")
 }
 
-// When the listening connection breaks, the backend opens another one and wakes all waiters. Until then the poll finds
-// releases.
+// When the listening connection breaks, the backend opens another connection and wakes all waiters. Until then
+// waiters find releases by polling.
 func TestPostgresReconnectWakesAll(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)
@@ -248,8 +250,8 @@ func TestPostgresReconnectWakesAll(t *testing.T) {
 	assert.Equal(t, "a", within(t, woken))
 }
 
-// Through a pooler the backend does not listen, and Capabilities reports it. Waiters find the release with their poll,
-// and are still granted the lock in order.
+// Through a pooler the backend does not listen, and Capabilities reports this. Waiters find a release by polling, and
+// are still granted the lock in order.
 func TestPostgresBehindAPoolerTheWaiterPolls(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) (pooled, direct string){"pgbouncer": testenv.PgBouncer, "pgbouncer_new": testenv.NewPgBouncer} {
@@ -306,7 +308,7 @@ func TestPostgresNothingStaysOfWaiters(t *testing.T) {
 	stop()
 	c.waits(t, 0)
 	until(t, "the connection is closed", func() bool { return listens() == 0 })
-	// A row without a living process is passed over, and deleted after a minute.
+	// A release ignores the row of a process that has died, and the row is deleted after a minute.
 	c.exec(t, "INSERT INTO rowlock_lease_waiter VALUES ('', 'job', now(), gen_random_uuid(), 'nobody', now() - interval '4 seconds'), "+
 		"('', 'old', now(), gen_random_uuid(), 'nobody', now() - interval '61 seconds')")
 	g := acquire(t, c.members[0].backend, request("job"))
@@ -319,7 +321,7 @@ func TestPostgresNothingStaysOfWaiters(t *testing.T) {
 	require.NoError(t, c.members[0].backend.Release(t.Context(), g))
 }
 
-// Without the table of waiters, every call that needs it names the command that creates it.
+// If the table of waiters is missing, the error of every call that needs it names the command that creates the table.
 func TestPostgresWithoutTheTableOfWaiters(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))
@@ -331,7 +333,7 @@ func TestPostgresWithoutTheTableOfWaiters(t *testing.T) {
 	outdated(t, p.table, map[string]error{"acquire": err})
 }
 
-// A forced release notifies the waiter, too.
+// A forced release notifies the waiter, as any release does.
 func TestPostgresForceReleaseWakes(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -351,7 +353,7 @@ func TestPostgresForceReleaseWakes(t *testing.T) {
 	acquire(t, c.members[0].backend, request("job"))
 }
 
-// A minimum hold is not shortened: nobody is notified during it.
+// A minimum hold is not shortened for waiters: no waiter is notified before its end.
 func TestPostgresMinHoldIsKeptFromWaiters(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -372,7 +374,8 @@ func TestPostgresMinHoldIsKeptFromWaiters(t *testing.T) {
 	stop()
 }
 
-// Only rows of waiters that were not seen for a minute are deleted: a process that was seen later may only be slow.
+// Only the rows of waiters that were not seen for a minute are deleted, because a process that was seen later may
+// only be slow.
 func TestPostgresForgetsDeadWaitersOnly(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

@@ -15,7 +15,7 @@ import (
 )
 
 // Prune deletes only the rows of locks that have been free for the given time. A later grant of a deleted name has a
-// larger token than all before.
+// larger token than all earlier grants of that name.
 func TestPruneForgetsWhatIsUnused(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -47,14 +47,14 @@ func TestPruneForgetsWhatIsUnused(t *testing.T) {
 	})
 }
 
-// While Prune continuously deletes every free row, tokens rise strictly in the order of the grants. No live lease
-// vanishes, and no two leases overlap.
+// While Prune continuously deletes every free row, each grant of a name still has a larger token than the grant
+// before. No live lease disappears, and no two leases of a name overlap.
 func TestPruningHurtsNoGrant(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		const names, workers = 2, 4
 		rounds := 40
 		if s.oneFile {
-			rounds = 10 // each round waits for the writes of all others
+			rounds = 10 // only a few rounds, because each round waits for the writes of all others
 		}
 		var wg, pruning sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
@@ -111,7 +111,7 @@ func (h *history) grant(t *testing.T, token driver.Token) {
 	h.last, h.present = token, token
 }
 
-// end is called before the release is sent.
+// end records the end of the current grant. It must be called before the release is sent.
 func (h *history) end(t *testing.T, token driver.Token) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -119,8 +119,8 @@ func (h *history) end(t *testing.T, token driver.Token) {
 	h.present = 0
 }
 
-// insist polls until the lock is granted. The test fails on any result except a grant, a refusal or an error marked
-// NotApplied.
+// insist repeats ask until the lock is granted. The test fails if ask returns an error that is neither a refusal nor
+// marked NotApplied.
 func insist(t *testing.T, ask func() (driver.Grant, error)) (driver.Grant, bool) {
 	limit := time.Now().Add(time.Minute)
 	for ; time.Now().Before(limit); <-time.After(rand.N(5 * time.Millisecond)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A release frees the lock at once, may be repeated, and leaves the row with its token.
+// A release frees the lock at once, and keeps the row with its token. A repeated release succeeds.
 func TestAReleaseFreesAndMayBeRepeated(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -27,7 +27,7 @@ func TestAReleaseFreesAndMayBeRepeated(t *testing.T) {
 	})
 }
 
-// A release ends its own grant only: name, nonce and token must match.
+// A release ends a grant only if name, nonce and token match.
 func TestAReleaseEndsItsOwnGrantOnly(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -44,8 +44,8 @@ func TestAReleaseEndsItsOwnGrantOnly(t *testing.T) {
 	})
 }
 
-// A release with token zero ends any grant of the nonce, and no other. So an acquire whose reply was lost can be
-// undone.
+// A release with token 0 ends any grant of the nonce, and no other grant. So a grant whose reply was lost can be
+// released without its token.
 func TestAReleaseWithoutTokenTakesBackWhatTheNonceWasGranted(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

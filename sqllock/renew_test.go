@@ -13,7 +13,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The error of a renewal is reported for each lease of its batch, and names no other lease.
+// The error of a failed renewal names no lease of its batch, because the same error is reported for each of these
+// leases.
 func TestARenewalThatFailsNamesNoOtherLease(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -27,8 +28,8 @@ func TestARenewalThatFailsNamesNoOtherLease(t *testing.T) {
 	})
 }
 
-// Each grant of a batch has a separate outcome, in its own position. A grant is renewed only if it is alive by the
-// store's clock and its name, nonce and token match.
+// Each grant of a batch has an outcome, at the same index. A grant is renewed only if its lease has not expired on
+// the store's clock, and its name, nonce and token match.
 func TestABatchHasAnOutcomeForEachGrant(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -54,8 +55,8 @@ func TestABatchHasAnOutcomeForEachGrant(t *testing.T) {
 	})
 }
 
-// A renewal extends the lease to a full TTL from now, and keeps the token and the grant's age. It also keeps the
-// minimum hold and the hand-over delay.
+// After a renewal, the lease ends one full TTL later. The token, the time of the grant, the minimum hold and the
+// hand-over delay do not change.
 func TestARenewalExtendsAndChangesNothingElse(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -99,8 +100,8 @@ func TestAThousandGrantsAreRenewedTogether(t *testing.T) {
 	})
 }
 
-// A renewal does not wait for a row that another transaction has locked. That row does not delay the others, and its
-// lease is not reported as lost.
+// A renewal does not wait for a row that another transaction has locked. The outcome of that lease is unknown, not
+// lost, and the other leases of the batch are renewed.
 func TestALockedRowIsUnknownAndKeepsNobody(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		if s.oneFile {
@@ -119,7 +120,7 @@ func TestALockedRowIsUnknownAndKeepsNobody(t *testing.T) {
 	})
 }
 
-// Two renewals of one grant at the same moment do not make each other fail.
+// If one grant is renewed twice at the same moment, both renewals succeed.
 func TestRenewalsOfOneGrantDoNotCollide(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		g := acquire(t, s.open(), request("job"))

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// everyCall runs each call of a backend that sends a statement, and returns the errors.
+// everyCall calls each method of b that sends a statement, and returns the errors.
 func everyCall(t *testing.T, s *store, b *sqllock.Backend) map[string]error {
 	t.Helper()
 	r := request("job")
@@ -45,7 +45,7 @@ func outdated(t *testing.T, table string, calls map[string]error) {
 	}
 }
 
-// Without the table, the error of every call names the command to run. Nothing is created at run time.
+// If the lease table is missing, the error of every call names the command to run. No call creates a table.
 func TestAMissingTableSaysWhatToDo(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		outdated(t, "nowhere", everyCall(t, s, s.connect(sqllock.Table("nowhere"))))
@@ -53,7 +53,7 @@ func TestAMissingTableSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// If the table is older than the library, the errors also name the command to run.
+// If the lease table is older than the library, the error of every call names the command to run.
 func TestAnOldTableSaysWhatToDo(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		s.exec(t, "ALTER TABLE rowlock_lease DROP COLUMN note")
@@ -62,7 +62,7 @@ func TestAnOldTableSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// If the meta table lacks its row, the errors also name the command to run.
+// If the meta table has no row, the error of every call names the command to run.
 func TestAMissingMetaRowSaysWhatToDo(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		s.exec(t, "DELETE FROM rowlock_lease_meta")
@@ -71,7 +71,7 @@ func TestAMissingMetaRowSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// Two lock tables in one database are independent, and the case of a table's name is kept.
+// Two lease tables in one database are independent, and the case of their names is kept.
 func TestATableOfAnyName(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		name := fmt.Sprintf("Jobs_%s_SELECT", s.table)
@@ -113,7 +113,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	}
 }
 
-// A backend declares its capabilities beyond the contract.
+// Capabilities describes each backend correctly.
 func TestCapabilitiesAreDeclared(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		c := s.open().Capabilities()

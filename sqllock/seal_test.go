@@ -16,14 +16,14 @@ import (
 
 const domain = "store job"
 
-// sealing returns a request for the lock "job" that asks the grant to seal.
+// sealing returns a request for the lock "job" with Seal set, so that its grant seals.
 func sealing() driver.Request {
 	r := request("job")
 	r.Seal = domain
 	return r
 }
 
-// mark is the row of one resource in the fence table, or the zero mark if the resource has no row.
+// mark is the fence mark of one resource. It is the zero value if the resource has no row in the fence table.
 type mark struct {
 	token         driver.Token
 	nonce, domain string
@@ -40,7 +40,7 @@ func (s *store) mark(t *testing.T, resource string) mark {
 	return m
 }
 
-// sealed acquires with r, and asserts that the grant has sealed.
+// sealed acquires the lock with the request r, and asserts that the grant has sealed.
 func sealed(t *testing.T, s *store, b *sqllock.Backend, r driver.Request) driver.Grant {
 	t.Helper()
 	g, err := b.Acquire(t.Context(), r)
@@ -62,8 +62,8 @@ func eachSealer(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Backe
 	})
 }
 
-// A grant raises the mark of its own name. This holds for the first grant, for each later grant, and for a repeated
-// request of the same grant.
+// A sealed grant raises the fence mark of the lock's own name. This is so for the first grant, for each later grant,
+// and for a repeated request of the same grant.
 func TestAGrantSeals(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		r := sealing()
@@ -79,7 +79,7 @@ func TestAGrantSeals(t *testing.T) {
 	})
 }
 
-// Only a grant that was asked to seal changes a mark.
+// Only a grant of a request with Seal set changes a fence mark.
 func TestOnlyGrantsSeal(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -89,7 +89,8 @@ func TestOnlyGrantsSeal(t *testing.T) {
 	})
 }
 
-// A mark that must not be raised stays as it is, and the grant reports that it did not seal.
+// A grant does not change a fence mark that has a larger token, the same token of another grant, or another domain.
+// The grant then reports that it did not seal.
 func TestAGrantSealsNoMarkThatIsAhead(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		sealed(t, s, b, sealing())
@@ -110,7 +111,8 @@ func TestAGrantSealsNoMarkThatIsAhead(t *testing.T) {
 	})
 }
 
-// If the table of marks is unusable, the lock is granted nevertheless, and the guard reports the fault.
+// If the table of the fence marks is outdated or missing, the lock is granted nevertheless, and the guard reports the
+// error.
 func TestAGrantNeedsNoMark(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		s.exec(t, "ALTER TABLE rowlock_lease_fence DROP COLUMN domain")
@@ -132,8 +134,8 @@ func TestMySQLGrantsSealNothing(t *testing.T) {
 	})
 }
 
-// A grant that seals observes the quarantine. How long such a grant can close its lock is stored, whether or not the
-// name has a row.
+// A sealed grant is refused during the quarantine. Before it is made, the meta row contains how long it may close the
+// lock. This is so whether or not the lock has a row.
 func TestASealedGrantKeepsTheQuarantine(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		require.NoError(t, b.Release(t.Context(), sealed(t, s, b, sealing())))

@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Promise 5: a request that is refused because the file was busy leaves no grant. With a rollback journal a writer
-// cannot commit while another connection reads. So the refusal comes after 250 ms, and the statement is undone.
+// Promise 5: a request that is refused because the file is busy leaves no grant. With a rollback journal, a writer
+// cannot commit while another connection reads. So the statement is undone, and the request is refused after 250 ms.
 func TestSQLiteABusyFileLeavesNoGrant(t *testing.T) {
 	for name, domain := range map[string]string{"plain": "", "sealing": domain} {
 		t.Run(name, func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestSQLiteABusyFileLeavesNoGrant(t *testing.T) {
 			var contended, granted atomic.Int64
 			done := make(chan struct{})
 			var all sync.WaitGroup
-			for range 2 { // readers keep the file for longer than an acquire waits, with gaps
+			for range 2 { // readers use the file, with gaps, for longer than an acquire waits
 				db := openSQLite(t, fileOf(t, s)+"?_pragma=busy_timeout(60000)")
 				all.Go(func() {
 					for {
@@ -90,8 +90,8 @@ func TestSQLiteABusyFileLeavesNoGrant(t *testing.T) {
 	}
 }
 
-// Promise: a call waits for the file no longer than its ctx permits, even while another call opens the file for the
-// first time.
+// Promise: while one call opens the file for the first time and is blocked, every other call still returns when its
+// ctx ends.
 func TestSQLiteAFirstCallKeepsNoOtherCallWaiting(t *testing.T) {
 	s := sqliteTestWith(t, "DELETE")
 	db := openSQLite(t, fileOf(t, s)+"?_pragma=busy_timeout(60000)")

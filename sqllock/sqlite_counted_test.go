@@ -8,7 +8,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// counted is the driver of SQLite. It counts the prepared statements that are open.
+// counted wraps the driver of SQLite, and counts the prepared statements that are open.
 type counted struct {
 	sqlite sqlite.Driver
 	dsn    string
@@ -25,7 +25,7 @@ func (d *counted) Connect(context.Context) (sqldriver.Conn, error) {
 	return &countedConn{conn.(sqliteConn), d}, nil
 }
 
-// sqliteConn lists the methods of a connection that database/sql uses in these tests.
+// sqliteConn lists the methods of a driver's connection that database/sql uses in these tests.
 type sqliteConn interface {
 	sqldriver.Conn
 	sqldriver.ConnBeginTx

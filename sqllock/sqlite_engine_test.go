@@ -17,7 +17,8 @@ func init() {
 	register("sqlite", func(t *testing.T) *store {
 		return sqliteStore(t, "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)")
 	})
-	// This engine has SQLite's default settings: a rollback journal, and SQLITE_BUSY at once.
+	// This engine has SQLite's default settings: a rollback journal, and a busy timeout of 0, so that statements on a
+	// busy file fail at once.
 	register("sqlite-bare", func(t *testing.T) *store { return sqliteStore(t, "") })
 }
 

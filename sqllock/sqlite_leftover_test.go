@@ -11,9 +11,9 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// If a transaction ends with its context while InTx waits for another writer, the connection's busy timeout is
-// restored. The connection returns to the caller's pool, and the next statement must not fail at once because the file
-// is busy.
+// If the context of a transaction ends while InTx waits for another writer, the connection's busy timeout is
+// restored. Otherwise the connection would return to the caller's pool with a short timeout, and later statements
+// would fail too early on a busy file.
 func TestSQLiteInTxThatIsCutShortLeavesTheBusyTimeoutAlone(t *testing.T) {
 	s := sqliteTestWith(t, "DELETE")
 	db := openSQLite(t, fileOf(t, s)+"?_pragma=busy_timeout(4321)")
@@ -28,7 +28,7 @@ func TestSQLiteInTxThatIsCutShortLeavesTheBusyTimeoutAlone(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		tx, err := db.BeginTx(ctx, nil)
 		require.NoError(t, err, "round %d", round)
-		stop := time.AfterFunc(20*time.Millisecond, cancel) // InTx waits for 50 ms
+		stop := time.AfterFunc(20*time.Millisecond, cancel) // the context ends during the first wait of InTx, which lasts 50 ms
 		require.Error(t, b.InTx(t.Context(), tx, "job"))
 		stop.Stop()
 		cancel()

@@ -13,9 +13,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// If a holder's file is replaced by another one, the holder loses its leases with the next renewal, and is granted no
-// lock. Programs that open the file now do not see the holder's rows. Programs that have opened the new file are not
-// affected.
+// If the database file of a holder is replaced by another file, the holder loses its leases with the next renewal,
+// and is granted no lock. The reason is that programs that open the new file do not see the holder's rows. Programs
+// that have opened the new file are not affected.
 func TestSQLiteFileThatWasReplacedUnderAHolder(t *testing.T) {
 	for _, mode := range []string{"WAL", "DELETE"} {
 		t.Run(mode, func(t *testing.T) {
@@ -46,8 +46,7 @@ func TestSQLiteFileThatWasReplacedUnderAHolder(t *testing.T) {
 	}
 }
 
-// If the file is missing for a moment, its leases are not lost. Their renewal fails with an unknown outcome, and is
-// retried.
+// If the file is missing for a moment, no lease is lost. A renewal fails with an unknown outcome, and is retried.
 func TestSQLiteFileThatIsAwayForAMoment(t *testing.T) {
 	s := sqliteTestWith(t, "DELETE")
 	path := strings.TrimPrefix(fileOf(t, s), "file:")

@@ -33,7 +33,8 @@ func sqliteTestWith(t *testing.T, mode string) *store {
 	return s
 }
 
-// A refusal only reads. It needs no write lock, and returns at once while another connection writes.
+// An acquire of a held lock only reads. It needs no write lock, and is refused at once even while another connection
+// writes.
 func TestSQLiteLooksBeforeItWrites(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
@@ -43,8 +44,8 @@ func TestSQLiteLooksBeforeItWrites(t *testing.T) {
 	assert.Equal(t, driver.Leased, h.Reason)
 }
 
-// Every call ends with its context while another writer has the file, whatever the busy time-out of the connection
-// is. An acquire reports that the lock is contended.
+// While another writer has locked the file, every call returns when its context ends, whatever the busy timeout of
+// the connection is. An acquire is refused as contended.
 func TestSQLiteCallsEndWithTheirContextWhileTheFileIsBusy(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
@@ -86,8 +87,8 @@ func TestSQLiteLeavesTheBusyTimeoutAlone(t *testing.T) {
 	assert.EqualValues(t, 5000, s.int(t, "PRAGMA busy_timeout"))
 }
 
-// A transaction that has read before the file changed cannot write any more. InTx reports this, and does not report
-// "held".
+// A transaction that has read before the file changed cannot write any longer. InTx returns an error that says so,
+// and that is not *driver.Held.
 func TestSQLiteInTxBehindAReadIsToldToRunAgain(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
@@ -103,8 +104,8 @@ func TestSQLiteInTxBehindAReadIsToldToRunAgain(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 }
 
-// A deferred transaction that has read nothing gets its lock, or learns the holder, whatever another writer of the
-// file commits meanwhile.
+// In a deferred transaction that has read nothing, InTx acquires the lock or is refused with the holder, even while
+// another writer commits changes to the file.
 func TestSQLiteInTxInADeferredTransactionUnderAWriter(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
@@ -119,14 +120,14 @@ func TestSQLiteInTxInADeferredTransactionUnderAWriter(t *testing.T) {
 		for ctx.Err() == nil {
 			began := time.Now()
 			_, _ = writer.ExecContext(ctx, "INSERT INTO data VALUES (1)")
-			select { // SQLite has no queue, so a writer that hardly ever stops excludes all other writers
+			select { // pauses, because SQLite has no queue for writers, and a writer without pauses would exclude all others
 			case <-time.After(time.Since(began) + time.Millisecond):
 			case <-ctx.Done():
 			}
 		}
 	}()
 	defer func() { stop(); <-done }()
-	db := openSQLite(t, file) // its transactions are deferred, which is the default
+	db := openSQLite(t, file) // transactions of this pool are deferred, which is the default
 	for i := range 300 {
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
@@ -136,7 +137,7 @@ func TestSQLiteInTxInADeferredTransactionUnderAWriter(t *testing.T) {
 	}
 }
 
-// An InTx that waits in a deferred transaction sees that the lock was released.
+// InTx with TxWait in a deferred transaction acquires the lock after the holder has released it.
 func TestSQLiteInTxWaitsInADeferredTransaction(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
@@ -151,7 +152,8 @@ func TestSQLiteInTxWaitsInADeferredTransaction(t *testing.T) {
 	require.NoError(t, tx.Commit())
 }
 
-// If another transaction has the file, the refusal of InTx names no holder and no token.
+// If another transaction has the file's write lock, InTx is refused without a holder and a token, because both are
+// unknown.
 func TestSQLiteInTxRefusedByAnotherTransaction(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
@@ -171,7 +173,7 @@ func fileOf(t *testing.T, s *store) string {
 	return "file:" + file
 }
 
-// The error names a file that is read-only.
+// If the file is read-only, the error says so and is permanent.
 func TestSQLiteThatIsReadOnlyIsNoPlaceForLocks(t *testing.T) {
 	s := newSQLiteTest(t)
 	acquire(t, s.open(), request("job"))
@@ -186,7 +188,7 @@ func TestSQLiteThatIsReadOnlyIsNoPlaceForLocks(t *testing.T) {
 	require.True(t, driver.IsNotApplied(err), "%v", err)
 }
 
-// Each grant of a batch is looked up by the primary key.
+// A renewal finds each grant of a batch by the primary key.
 func TestSQLiteRenewsByPrimaryKey(t *testing.T) {
 	s := newSQLiteTest(t)
 	s.exec(t, `INSERT INTO rowlock_lease
@@ -232,7 +234,7 @@ func TestSQLiteTableInAnAttachedDatabase(t *testing.T) {
 	outdated(t, "ops.Jobs", map[string]error{"acquire": err})
 }
 
-// If the row of a lock cannot be read, a list returns an error. It does not leave the lock out.
+// If the row of a lock cannot be read, List returns an error instead of a list without that lock.
 func TestSQLiteARowThatCannotBeReadIsAnError(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()

@@ -23,7 +23,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// waitFor makes b wait for key. It returns a channel that receives the wake-ups.
+// waitFor makes b wait for key. It returns a channel that receives a value for each call of wake.
 func waitFor(t *testing.T, b *sqllock.Backend, key driver.Key) (woken chan struct{}, stop func()) {
 	t.Helper()
 	woken = make(chan struct{}, 1)
@@ -38,7 +38,7 @@ func waitFor(t *testing.T, b *sqllock.Backend, key driver.Key) (woken chan struc
 	return woken, stop
 }
 
-// waiting returns a request of a waiter that was refused before.
+// waiting returns a request with Waiting set, as a waiter sends it.
 func waiting(name string) driver.Request {
 	r := request(name)
 	r.Waiting = true
@@ -55,7 +55,8 @@ func happens(t *testing.T, woken <-chan struct{}, what string) {
 }
 
 // A release reserves the lock for the waiter that has waited longest. Only that waiter is granted the lock, once, and
-// is then at the end of the queue. A new process, and the process that has just released, are refused.
+// then moves to the end of the queue. Meanwhile a new process and the process that has just released the lock are
+// refused.
 func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
 	s := newSQLiteTest(t)
 	a, first, second := s.open(), s.open(), s.open()
@@ -87,7 +88,7 @@ func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
 	g = acquire(t, first, waiting("job"))
 	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter"), "it no longer waits")
 	assert.EqualValues(t, 0, s.int(t, "SELECT count(reserved_for) FROM rowlock_lease"))
-	refused(t, first, waiting("job")) // another waiter of the first process, which is behind the second process
+	refused(t, first, waiting("job")) // the first process waits again, now behind the second process
 	assert.Equal(t, 1, refused(t, first, waiting("job")).Ahead)
 	require.NoError(t, first.Release(t.Context(), g))
 	s.exec(t, "UPDATE rowlock_lease SET held_until = held_until + 60000000")
@@ -95,7 +96,7 @@ func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
 	acquire(t, second, waiting("job"))
 }
 
-// A waiter neither shortens nor prolongs a minimum hold. After a forced release, the lock is reserved for the waiter.
+// A waiter neither shortens nor lengthens a minimum hold. A forced release reserves the lock for the waiter.
 func TestSQLiteWaitersAndTheOtherEndsOfALease(t *testing.T) {
 	s := newSQLiteTest(t)
 	a, b := s.open(), s.open()
@@ -115,8 +116,8 @@ func TestSQLiteWaitersAndTheOtherEndsOfALease(t *testing.T) {
 	acquire(t, b, waiting("job"))
 }
 
-// A waiter whose process has died delays the others by 50 ms. After it was not seen for 3 s, it delays nobody. After
-// a minute, the next process that waits deletes its row.
+// A waiter whose process has died delays the others by 50 ms for each release. When it was not seen for 3 s, it
+// delays no other waiter. When it was not seen for a minute, the next process that begins to wait deletes its row.
 func TestSQLiteDeadWaiters(t *testing.T) {
 	s := newSQLiteTest(t)
 	a := s.open()
@@ -146,8 +147,8 @@ func TestSQLiteDeadWaiters(t *testing.T) {
 	assert.EqualValues(t, 0, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE name = 'job'"), "who gives up leaves no row")
 }
 
-// When another process changes the lock's row, the waiter that is next is woken, and no other waiter. The other
-// process is here a connection outside the backends.
+// When another process releases the lock, only the waiter that the lock is reserved for is woken. In this test, a
+// connection outside the backends plays the other process.
 func TestSQLiteWaitersWatchTheFile(t *testing.T) {
 	s := newSQLiteTest(t)
 	first, second := s.open(), s.open()
@@ -155,7 +156,7 @@ func TestSQLiteWaitersWatchTheFile(t *testing.T) {
 	woken, _ := waitFor(t, first, g.Key)
 	s.exec(t, "UPDATE rowlock_lease_waiter SET since = since - 1000000")
 	other, _ := waitFor(t, second, g.Key)
-	s.exec(t, "CREATE TABLE somebody_elses (n INTEGER)") // a change that wakes no waiter
+	s.exec(t, "CREATE TABLE somebody_elses (n INTEGER)") // this change of the file wakes no waiter
 	text, err := os.ReadFile("internal/sqlite/sql/release.sql")
 	require.NoError(t, err)
 	longer := strings.ReplaceAll(string(text), "50000", "60000000") // as long as the test needs
@@ -169,7 +170,8 @@ func TestSQLiteWaitersWatchTheFile(t *testing.T) {
 	assert.Empty(t, other)
 }
 
-// Two backends on a database in memory wake each other's waiters, too.
+// If two backends of one process use a database in memory, a release through one backend wakes the waiters of the
+// other backend.
 func TestSQLiteInMemoryWakes(t *testing.T) {
 	t.Parallel()
 	db := openSQLite(t, ":memory:")
@@ -184,10 +186,10 @@ func TestSQLiteInMemoryWakes(t *testing.T) {
 	assert.Empty(t, b.Capabilities().Warnings)
 }
 
-// Eight processes, each with a separate handle of the file, acquire the same lock again and again. Each gets at least
-// half of its fair share. With a rollback journal, which is slower, the test uses four processes. SQLite admits
-// writers in no order, so a process may enter the queue a few turns late. Therefore the test counts the shares of
-// many turns.
+// If eight processes, each with a separate handle of the file, acquire the same lock repeatedly, each process gets at
+// least half of its fair share. With a rollback journal, which is slower, the test uses four processes. SQLite serves
+// writers in no particular order, so a process may enter the queue a few grants late. Therefore the test counts many
+// grants.
 func TestSQLiteStarvesNobody(t *testing.T) {
 	for mode, members := range map[string]int{"WAL": 8, "DELETE": 4} {
 		t.Run(mode, func(t *testing.T) { starvesNobody(t, sqliteTestWith(t, mode), members) })
@@ -198,7 +200,7 @@ func starvesNobody(t *testing.T, s *store, members int) {
 	var asks atomic.Int64
 	var lockers []*rowlock.Locker
 	for range members {
-		locker, err := rowlock.New(counting{s.open(), &asks}, rowlock.TTL(time.Minute)) // an overloaded machine may be silent for that long
+		locker, err := rowlock.New(counting{s.open(), &asks}, rowlock.TTL(time.Minute)) // a long TTL, because an overloaded machine may renew late
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, locker.Close()) })
 		lockers = append(lockers, locker)
@@ -208,7 +210,7 @@ func starvesNobody(t *testing.T, s *store, members int) {
 	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }
 
-// counting is a backend that counts attempts.
+// counting is a backend that counts calls of Acquire.
 type counting struct {
 	*sqllock.Backend
 
@@ -243,14 +245,14 @@ func TestSQLiteLeavesSynchronousAlone(t *testing.T) {
 	}
 }
 
-// The error names tables that are older than the table of waiters.
+// If the table of waiters is missing, because the tables are older, the error names the command to run.
 func TestSQLiteWithoutWaitersSaysWhatToDo(t *testing.T) {
 	for _, gone := range []string{"DROP TABLE rowlock_lease_waiter", "ALTER TABLE rowlock_lease DROP COLUMN reserved_for"} {
 		s := sqliteStore(t, "?_pragma=journal_mode(WAL)")
 		s.table = "rowlock_lease"
 		testschema.Install(t, s.raw, migrations.SQLite)
 		used := s.open()
-		g := acquire(t, used, request("job")) // prepares the statements of this backend
+		g := acquire(t, used, request("job")) // this acquire prepares the statements of the backend
 		s.exec(t, gone)
 		for name, b := range map[string]*sqllock.Backend{"used": used, "new": s.open()} {
 			_, err := b.Acquire(t.Context(), request("another"))
@@ -259,7 +261,7 @@ func TestSQLiteWithoutWaitersSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// A backend's prepared statements are closed when the backend is garbage, however long the pool lives.
+// A backend's prepared statements are closed when the backend is garbage-collected, even if the pool stays open.
 func TestSQLiteBackendsThatAreDroppedLeaveNothing(t *testing.T) {
 	t.Parallel()
 	statements := &counted{dsn: "file:" + filepath.Join(t.TempDir(), "locks.db") + "?_pragma=journal_mode(WAL)"}

@@ -16,8 +16,7 @@ import (
 // statementFiles returns the folder that contains the statements of all databases.
 func statementFiles() fs.FS { return os.DirFS("internal") }
 
-// Every statement file begins with its contract, and is a valid statement as it is. The code only replaces the
-// table's name.
+// Every SQL file begins with the contract of its statement: parameters, result and promise.
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	n := 0
 	err := fs.WalkDir(statementFiles(), ".", func(path string, d fs.DirEntry, err error) error {
@@ -38,7 +37,7 @@ func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	require.Greater(t, n, 80)
 }
 
-// Every verb that a dialect runs has a file, and every file is used.
+// Every statement that a backend runs has a file, and every file is used.
 func TestEveryVerbHasAStatement(t *testing.T) {
 	table, err := sqltable.Parse("ops.jobs")
 	require.NoError(t, err)

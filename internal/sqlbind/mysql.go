@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// MySQLBytes is s as the statements for MySQL and MariaDB take names: base64 means the same in every character set that a session may
-// have, and FROM_BASE64 reads it in each of them. It is never empty, because an empty text is NULL to a session of MariaDB with
-// EMPTY_STRING_IS_NULL; FROM_BASE64 skips the space.
+// MySQLBytes encodes s in base64, as the statements for MySQL and MariaDB expect names. FROM_BASE64 decodes the
+// result to the same bytes in every character set of a session. The result ends with a space, which FROM_BASE64
+// skips. So it is never empty: a MariaDB session with the sql_mode EMPTY_STRING_IS_NULL treats an empty text as NULL.
 func MySQLBytes(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) + " " }
 
-// MySQLText is [MySQLBytes] for texts for people, which the server keeps as utf8mb4.
+// MySQLText is like [MySQLBytes], for texts that the server stores as utf8mb4, such as holder and note. It replaces
+// invalid UTF-8 with U+FFFD.
 func MySQLText(s string) string { return MySQLBytes(strings.ToValidUTF8(s, "\uFFFD")) }

@@ -1,10 +1,10 @@
-// Package sqlbind writes the parameters of a statement as a driver wants them.
+// Package sqlbind converts the parameters of a statement to the form that a database's driver expects.
 package sqlbind
 
 import "strconv"
 
-// Dollars has $1, $2 and so on in place of each question mark, as the drivers of Postgres want it. There may be none in
-// a text or a comment.
+// Dollars replaces the question marks in statement with $1, $2 and so on, as the drivers of Postgres expect. The
+// statement must have no question mark in a string literal or a comment.
 func Dollars(statement string) string {
 	bound := make([]byte, 0, len(statement)+8)
 	n := int64(0)

@@ -8,7 +8,7 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 )
 
-// State returns the SQLSTATE of a Postgres driver's error (pgx, lib/pq), or "".
+// State returns the SQLSTATE of an error of a Postgres driver (pgx, lib/pq), or "" for any other error.
 func State(err error) string {
 	var e interface{ SQLState() string }
 	if errors.As(err, &e) {
@@ -17,7 +17,7 @@ func State(err error) string {
 	return ""
 }
 
-// MySQL returns the number of a MySQL or MariaDB server's error, or 0.
+// MySQL returns the number of an error of a MySQL or MariaDB server, or 0 for any other error.
 func MySQL(err error) uint16 {
 	var e *mysqldriver.MySQLError
 	if errors.As(err, &e) {
@@ -26,8 +26,9 @@ func MySQL(err error) uint16 {
 	return 0
 }
 
-// SQLite returns the extended result code of err or one of its causes, or 0. Drivers provide it as a method (modernc,
-// ncruces) or as a field (mattn). It is called ExtendedCode or Code, and has some integer type.
+// SQLite returns the extended result code of err or of an error that err wraps, or 0 if there is no code. Drivers
+// provide the code as a method (modernc, ncruces) or as a field (mattn), called ExtendedCode or Code. The code has an
+// integer type that differs between drivers.
 func SQLite(err error) int {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -59,7 +60,8 @@ func field(v reflect.Value, name string) reflect.Value {
 	return v.FieldByName(name)
 }
 
-// integer returns v if it is an integer, or the integer that v returns as a method without parameters, and 0 otherwise.
+// integer returns the value of v if v is an integer. If v is a method without parameters that returns an integer, it
+// returns that result. Otherwise it returns 0.
 func integer(v reflect.Value) int {
 	if v.Kind() == reflect.Func && v.Type().NumIn() == 0 && v.Type().NumOut() == 1 {
 		v = v.Call(nil)[0]

@@ -1,4 +1,4 @@
-// Package sqlhandle reads how a handle of database/sql opens its connections.
+// Package sqlhandle reads, from a handle of database/sql, how the handle opens connections.
 package sqlhandle
 
 import (
@@ -13,10 +13,9 @@ import (
 	"github.com/rowlock/rowlock/internal/bounded"
 )
 
-// Connector returns the connector that db uses to open connections. It returns nil if this release of Go stores the
-// connector in another field. database/sql has no accessor for the connector, and a driver's name without the DSN
-// cannot open a connection. The field is set once, when the handle is created, and a connector may be used by many
-// goroutines.
+// Connector returns the connector that db uses to open connections. It reads a private field of db, because
+// database/sql has no accessor. It returns nil if this release of Go stores the connector in another field. Reading
+// the field is safe: it is set only when the handle is created, and many goroutines may use a connector.
 func Connector(db *sql.DB) driver.Connector {
 	field := reflect.ValueOf(db).Elem().FieldByName("connector")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[driver.Connector]() {
@@ -26,8 +25,9 @@ func Connector(db *sql.DB) driver.Connector {
 	return connector
 }
 
-// OpenOne returns a handle that opens at most one connection, with db's connector. Each connect ends within limit and
-// within half of the caller's time. The caller closes the handle. OpenOne returns nil if [Connector] does.
+// OpenOne returns a handle that opens at most one connection, with db's connector. Opening a connection takes at most
+// limit, and at most half of the time until the caller's deadline. The caller closes the handle. OpenOne returns nil
+// if [Connector] returns nil.
 func OpenOne(db *sql.DB, limit time.Duration) *sql.DB {
 	connector := Connector(db)
 	if connector == nil {
@@ -38,16 +38,17 @@ func OpenOne(db *sql.DB, limit time.Duration) *sql.DB {
 	return one
 }
 
-// Limit returns a connector whose connects end within limit. It never closes c.
+// Limit returns a connector that opens connections with c, and fails if that takes longer than limit. It never closes
+// c.
 func Limit(c driver.Connector, limit time.Duration) driver.Connector { return limited{c, limit, 1} }
 
-// limited is a connector whose connects end in time, even if the driver ignores contexts. limited has no Close
-// method, because the connector belongs to another handle.
+// limited is a connector with a time limit, which holds even if the driver ignores contexts. limited has no Close
+// method, because the inner connector belongs to another handle.
 type limited struct {
 	driver.Connector
 
 	limit time.Duration
-	share time.Duration // 1 / share of a caller's time
+	share time.Duration // opening a connection may take 1/share of the time until the caller's deadline
 }
 
 func (l limited) Connect(ctx context.Context) (driver.Conn, error) {
@@ -60,8 +61,8 @@ func (l limited) Connect(ctx context.Context) (driver.Conn, error) {
 	return bounded.Do(ctx, func() (driver.Conn, error) { return l.Connector.Connect(ctx) }, func(c driver.Conn) { _ = c.Close() })
 }
 
-// PgxPool returns the pgx pool whose connections db lends, as with stdlib.OpenDBFromPool. It returns nil for any
-// other handle.
+// PgxPool returns the pgx pool of a handle that was opened with stdlib.OpenDBFromPool. It returns nil for any other
+// handle.
 func PgxPool(db *sql.DB) *pgxpool.Pool {
 	connector := Connector(db)
 	if connector == nil || !bounded.IsPgx(db) {
@@ -71,7 +72,7 @@ func PgxPool(db *sql.DB) *pgxpool.Pool {
 	if v.Kind() != reflect.Struct {
 		return nil
 	}
-	copied := reflect.New(v.Type()).Elem() // the fields of the copy are addressable
+	copied := reflect.New(v.Type()).Elem() // unlike v, the copy has addressable fields
 	copied.Set(v)
 	field := copied.FieldByName("pool")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*pgxpool.Pool]() {

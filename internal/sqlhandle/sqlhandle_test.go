@@ -57,14 +57,14 @@ func TestOpenOne(t *testing.T) {
 	require.NoError(t, db.Ping())
 }
 
-// If a server accepts a connection and stays silent, a connect ends within the limit, with any driver.
+// If a server accepts a connection and does not answer, Connect returns within the limit, with any driver.
 func TestOpenOneIsBounded(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, but no code answers
 	require.NoError(t, err)
 	defer silent.Close()
 	for driverName, dsn := range map[string]string{
 		"pgx":            "postgres://app@" + silent.Addr().String() + "/app?sslmode=disable",
-		otherdriver.Name: "postgres://app@" + silent.Addr().String() + "/app?sslmode=disable&connect_timeout=2", // ends the abandoned connect
+		otherdriver.Name: "postgres://app@" + silent.Addr().String() + "/app?sslmode=disable&connect_timeout=2", // connect_timeout ends the driver's call after Connect has returned
 		"mysql":          "app@tcp(" + silent.Addr().String() + ")/app",
 	} {
 		one := OpenOne(open(t, driverName, dsn), 50*time.Millisecond)
@@ -73,7 +73,8 @@ func TestOpenOneIsBounded(t *testing.T) {
 	}
 }
 
-// Unbounded finds the time limits in the settings of each known driver, and names missing limits.
+// Unbounded recognises the settings of each known driver that limit how long opening a connection takes, and names
+// those that are missing.
 func TestUnbounded(t *testing.T) {
 	t.Setenv("PGCONNECT_TIMEOUT", "")
 	for _, c := range []struct{ driver, dsn, missing string }{

@@ -9,9 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Unbounded names the missing settings of db if nothing bounds how long a connect waits for a server that accepts the
-// connection and then stays silent. database/sql opens connections with a context without a deadline, and such a
-// connect occupies a place in the pool. Unbounded returns "" if connects are bounded or the driver is unknown.
+// Unbounded returns the names of the settings that db lacks to limit how long opening a connection takes. Without
+// them, the driver waits forever for a server that accepts the connection and then does not answer: database/sql may
+// open connections with a context without a deadline. Such an attempt counts towards the pool's limit. Unbounded
+// returns "" if there is a limit or the driver is unknown.
 func Unbounded(db *sql.DB) string {
 	connector := Connector(db)
 	if connector == nil {
@@ -32,18 +33,18 @@ func Unbounded(db *sql.DB) string {
 		if isZeroInDSN(v) {
 			return "connect_timeout"
 		}
-		if PgxPool(db) == nil { // a pgx pool bounds its connects
+		if PgxPool(db) == nil { // a pgx pool limits this time itself
 			unless("connect_timeout", "ConnConfig", "Config", "ConnectTimeout")
 		}
 		unless("connect_timeout", "cfg", "ConnectTimeout")
 	case "mysql.MySQLDriver":
 		unless("timeout", "cfg", "Timeout")         // for the connection
-		unless("readTimeout", "cfg", "ReadTimeout") // for the greeting of the server
+		unless("readTimeout", "cfg", "ReadTimeout") // limits the wait for the server's greeting
 	}
 	return strings.Join(missing, " and ")
 }
 
-// Warnings returns the settings of db that weaken the promises of locks, for driver.Capabilities.
+// Warnings returns a warning for each setting of db that weakens the promises of locks, for driver.Capabilities.
 func Warnings(db *sql.DB) []string {
 	missing := Unbounded(db)
 	if missing == "" {
@@ -52,10 +53,10 @@ func Warnings(db *sql.DB) []string {
 	return []string{"nothing bounds how long a connect waits for a server that says nothing, and it takes a place in the pool for as long: set " + missing + " in the DSN"}
 }
 
-// isZeroInDSN reports whether v contains a DSN for PostgreSQL that sets no connect_timeout, and the environment sets
-// none either.
+// isZeroInDSN reports whether neither the DSN for PostgreSQL in v nor the environment sets a connect_timeout.
 func isZeroInDSN(v reflect.Value) bool {
-	// The field's name in pgx's connector, and in database/sql's connector for drivers that have none.
+	// The DSN is in the field name of pgx's connector, or in the field dsn of database/sql's connector for drivers
+	// without a connector.
 	for _, name := range []string{"name", "dsn"} {
 		if dsn := v.FieldByName(name); dsn.IsValid() && dsn.Kind() == reflect.String {
 			config, err := pgx.ParseConfig(dsn.String())

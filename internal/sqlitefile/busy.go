@@ -1,5 +1,5 @@
-// Package sqlitefile handles what all statements on a SQLite file have in common. A file has one writer at a time, and
-// a result code says that another connection has locked it.
+// Package sqlitefile contains code for all statements on a SQLite file. A file has one writer at a time. A statement
+// fails with a result code while another connection has locked the file.
 package sqlitefile
 
 import (
@@ -23,23 +23,24 @@ const (
 	CodeBusySnapshot = 517 // of CodeBusy
 )
 
-// Busy reports whether another connection has locked the file, or has changed it since this one began to read. The
-// statement had no effect.
+// Busy reports whether err says that another connection has locked the file, or has changed the file since this
+// connection began to read. In both cases the statement had no effect.
 func Busy(err error) bool {
 	code := sqlerror.SQLite(err) & 0xff
 	return code == CodeBusy || code == CodeLocked
 }
 
-// slice is the busy timeout of one statement. It must be short, because a driver's wait does not end with ctx. It must
-// not be zero: with a rollback journal, only a waiting writer keeps new readers out until it can commit.
+// slice is the busy timeout of one statement. It must be short, because the driver waits even after ctx has ended. It
+// must not be zero: with a rollback journal, a writer can commit only if it waits, because only a waiting writer
+// keeps out new readers.
 const slice = 50 * time.Millisecond
 
-// WithBusySlice sets a short busy timeout on a connection, and returns a function that restores the old one. pragma
-// runs a statement on the connection and scans its result, which is the timeout then in force. Pragmas access no file,
-// so the end of ctx does not interrupt them.
+// WithBusySlice sets a short busy timeout on a connection, and returns a function that restores the previous timeout.
+// pragma must run a statement on the connection and scan its result, the current timeout, into ms. The end of ctx
+// does not interrupt these statements, because they do not access the file.
 //
-// If the connection is in a transaction of the caller, pool is the pool to which it returns if that transaction ends
-// meanwhile. Otherwise pool is nil.
+// If the connection is in a transaction of the caller, pool is the pool of that transaction, to which the connection
+// may have returned before restore is called. Otherwise pool is nil.
 func WithBusySlice(ctx context.Context, pool *sql.DB, pragma func(ctx context.Context, statement string, ms *int) error) (restore func() error, err error) {
 	wait := slice
 	if deadline, ok := ctx.Deadline(); ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// The types of the errors of three drivers: modernc.org/sqlite, github.com/mattn/go-sqlite3 and
+// These types imitate the errors of three drivers: modernc.org/sqlite, github.com/mattn/go-sqlite3 and
 // github.com/ncruces/go-sqlite3.
 type moderncError struct{ code int }
 
@@ -38,7 +38,7 @@ func (e *ncrucesError) Error() string                     { return "" }
 func (e *ncrucesError) Code() ncrucesCode                 { return ncrucesCode(e.code & 0xff) }
 func (e *ncrucesError) ExtendedCode() ncrucesExtendedCode { return ncrucesExtendedCode(e.code) }
 
-// Errors are identified by their result codes, whatever the driver.
+// Busy recognises the result codes in the errors of all three drivers.
 func TestSQLiteCodesOfAnyDriver(t *testing.T) {
 	for _, err := range []error{
 		&moderncError{517}, mattnError{5, 517}, &mattnError{5, 517}, &ncrucesError{517},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// inotifyEye is notified by the kernel: https://man7.org/linux/man-pages/man7/inotify.7.html
+// inotifyEye is an eye that the kernel notifies: https://man7.org/linux/man-pages/man7/inotify.7.html
 type inotifyEye struct {
 	paths       [2]string
 	events      *os.File
@@ -16,7 +16,7 @@ type inotifyEye struct {
 
 func open(path string) eye {
 	fd, err := syscall.InotifyInit1(syscall.IN_CLOEXEC | syscall.IN_NONBLOCK)
-	if err != nil { // by default a user has 128 of them
+	if err != nil { // by default a user may have 128 inotify instances
 		return newStatEye(path)
 	}
 	e := &inotifyEye{paths: [2]string{path, path + "-wal"}, events: os.NewFile(uintptr(fd), "inotify")}
@@ -27,8 +27,8 @@ func open(path string) eye {
 	return e
 }
 
-// watch watches the files that have these names now. SQLite deletes the log with the last connection, and creates it
-// again with the next.
+// watch adds the files that have these names now. It must be repeated, because SQLite deletes the log when the last
+// connection closes, and creates a new log with the next connection.
 func (e *inotifyEye) watch() (ok bool) {
 	raw, err := e.events.SyscallConn()
 	if err != nil {

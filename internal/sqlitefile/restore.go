@@ -9,13 +9,13 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// restoreLimit is how long restoreIn searches for a connection whose transaction has ended. By then it is in its pool
-// again, or closed.
+// restoreLimit is how long restoreIn searches the pool for a connection whose transaction has ended. Within that
+// time, the connection returns to its pool or is closed.
 const restoreLimit = time.Second
 
-// restoreIn restores the busy timeout of a connection that the caller can no longer use: its transaction has ended
-// together with its context. database/sql returns the connection to the pool unchanged, unless its driver gives it up.
-// restoreIn recognises it by the timeout that it was given.
+// restoreIn restores the busy timeout of a connection whose transaction has ended, because the context of the
+// transaction has ended. database/sql returns such a connection to the pool with the short timeout, unless the driver
+// closes the connection. restoreIn recognises the connection by its timeout, given, and sets before.
 func restoreIn(pool *sql.DB, given, before int) {
 	ctx, cancel := context.WithTimeout(context.Background(), restoreLimit)
 	defer cancel()
@@ -28,14 +28,14 @@ func restoreIn(pool *sql.DB, given, before int) {
 	}
 }
 
-// restored checks idle connections of the pool.
+// restored checks idle connections of the pool, and restores the timeout of the first one that has the timeout given.
 func restored(ctx context.Context, pool *sql.DB, idle, given, before int) bool {
 	for range idle {
 		conn, err := pool.Conn(ctx)
 		if err != nil {
 			return false
 		}
-		defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+		defer conn.Close() //nolint:errcheck // returns the connection to the pool; the error has no consequence
 		var ms int
 		if conn.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&ms) == nil && ms == given {
 			return conn.QueryRowContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", before)).Scan(&ms) == nil

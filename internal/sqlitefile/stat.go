@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	hotTick  = time.Millisecond      // between two checks of a file that has just changed
-	calmTick = 10 * time.Millisecond // of a file that has not changed for hotFor
+	hotTick  = time.Millisecond      // the delay between two checks of a file that has just changed
+	calmTick = 10 * time.Millisecond // the delay between two checks of a file that has not changed for hotFor
 	hotFor   = 100 * time.Millisecond
 )
 
-// statEye polls the size and the modification time of a file.
+// statEye is an eye that polls the size and the modification time of a file.
 type statEye struct {
 	path   string
 	last   state
-	at     time.Time // of the last change
+	at     time.Time // the time of the last change
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-// state is what a write changes. The exception is two writes of the same size within one step of the file system's
-// clock.
+// state contains the attributes that a write changes. If two writes leave the same size within one step of the file
+// system's clock, the second write changes nothing here.
 type state struct {
 	size    int64
 	written time.Time
@@ -57,7 +57,7 @@ func (e *statEye) wait(until time.Time) bool {
 	}
 }
 
-// look returns the state of the write-ahead log, or of the file itself if there is no log.
+// look returns the state of the write-ahead log, or of the database file if there is no log.
 func (e *statEye) look() state {
 	info, err := os.Stat(e.path + "-wal")
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// firstEcho is the delay before changed is called again after a change, and the least time between two calls.
+	// firstEcho is the delay before changed is called a second time after a change. It is also the shortest time
+	// between two calls.
 	firstEcho = time.Millisecond
-	// lastEcho is the time between two calls when no change is seen.
+	// lastEcho is the time between two calls while no change is detected.
 	lastEcho = time.Second
 )
 
@@ -24,12 +25,14 @@ func Watchable(path string) error {
 	return nil
 }
 
-// Watch calls changed at once, and after each write to the database file by any process, until ctx ends. On Linux it
-// uses inotify and calls within a millisecond. On other systems, and if no more inotify watches are available, it polls
-// the file's size and time, which takes some milliseconds.
+// Watch calls changed at once, and then after each write to the database file by any process, until ctx ends. On
+// Linux it uses inotify, and calls changed within a millisecond. On other systems, and if the kernel provides no
+// further inotify instance, it polls the file's size and modification time. It then calls changed within some
+// milliseconds.
 //
-// It calls changed again after delays that double each time, and at most once in a millisecond. There are two reasons:
-// a write can be visible before it is flushed and counts, and two writes can have the same size and time.
+// After each change, it repeats the call with delays that double each time. There are two reasons. A write changes
+// the file before the transaction is committed. Two writes can leave the same size and time. changed is called at
+// most once in a millisecond.
 func Watch(ctx context.Context, path string, changed func()) { watch(ctx, open(path), changed) }
 
 func watch(ctx context.Context, e eye, changed func()) {
@@ -51,11 +54,12 @@ func watch(ctx context.Context, e eye, changed func()) {
 	}
 }
 
-// eye notices writes to a database file.
+// eye detects writes to a database file.
 type eye interface {
-	// wait returns true after a write, and false at the time until or after interrupt.
+	// wait blocks until a write, and returns true. It returns false when the time until is reached, or after
+	// interrupt was called.
 	wait(until time.Time) bool
-	// interrupt ends wait, now and from now on.
+	// interrupt makes the current and all later calls of wait return at once.
 	interrupt()
 	close()
 }

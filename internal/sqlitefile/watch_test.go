@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// writes replaces a file under virtual time: it is written at these times.
+// writes is an eye for tests with virtual time. Its file is written at these times.
 type writes struct {
 	at   []time.Time
 	stop chan struct{}
@@ -36,8 +36,8 @@ func (w *writes) wait(until time.Time) bool {
 func (w *writes) interrupt() { close(w.stop) }
 func (w *writes) close()     {}
 
-// A change is reported at once, and again with delays that double up to a second. A file that is written all the time
-// is reported once in a millisecond.
+// Watch reports a change at once, and repeats the report with delays that double up to a second. A file that is
+// written continuously is reported once in a millisecond.
 func TestWatchEchoesAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -69,7 +69,8 @@ func TestWatchEchoesAChange(t *testing.T) {
 	})
 }
 
-// Both ways of watching notice a write to the log, to the file if there is no log, and to a log that was created later.
+// inotify and polling both detect a write to the log, a write to the file if there is no log, and a write to a log
+// that was created later.
 func TestAWriteIsSeen(t *testing.T) {
 	for name, see := range map[string]func(string) eye{"kernel": open, "stat": func(p string) eye { return newStatEye(p) }} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +86,7 @@ func TestAWriteIsSeen(t *testing.T) {
 			write(path)
 			require.NoError(t, Watchable(path))
 			ctx, cancel := context.WithCancel(t.Context())
-			watch(ctx, see(path), cancel) // ends, because it calls at once
+			watch(ctx, see(path), cancel) // returns, because the first call of changed cancels ctx
 
 			e := see(path)
 			defer e.close()

@@ -40,8 +40,7 @@ func open(t *testing.T, driverName, dsn string) *sql.DB {
 	return db
 }
 
-// says creates the tables, and then makes the server report another version. The connection that ran these statements
-// still sees the true version.
+// says creates the tables, and then runs statements that make the server report another version to new connections.
 func says(t *testing.T, dsn string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
@@ -54,8 +53,8 @@ func says(t *testing.T, dsn string, statements ...string) {
 	}
 }
 
-// refused checks that no package stores anything in a server that reports this version, and that each error names the
-// server.
+// refused checks that no package of this module stores anything in a server that reports another version, and that
+// each error contains name.
 func refused(t *testing.T, name string, migrate func() error, seal func(*rowlock.Lease) error, backends map[string]driver.Backend) {
 	t.Helper()
 	require.ErrorContains(t, migrate(), name+" is not supported, because")

@@ -1,4 +1,4 @@
-// Package sqlserver recognises a database server by the result of its function version().
+// Package sqlserver recognises the kind of a database server by the result of the server's function version().
 package sqlserver
 
 import (
@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// imitation is a server that speaks the protocol of another one, but lacks a guarantee that locks need.
+// imitation is a server that speaks the protocol of PostgreSQL or MySQL, but lacks a guarantee that locks need. Its
+// version text contains mark.
 type imitation struct{ mark, name, why string }
 
-// The marks are compared in lower case.
+// The marks must be in lower case, because version texts are converted to lower case before the comparison.
 var imitations = []imitation{
 	{"cockroachdb", "CockroachDB", "its advisory locks exclude nobody, and each of its nodes has a clock of its own, by which a lease may end early"},
 	{"-yb-", "YugabyteDB", "each of its nodes has a clock of its own, by which a lease may end early"},
@@ -17,8 +18,8 @@ var imitations = []imitation{
 	{"tidb", "TiDB", "it ignores SKIP LOCKED, so that two transactions get one row"},
 }
 
-// Supported returns an error if version is that of a server that only imitates PostgreSQL or MySQL. The error names
-// the server and the reason.
+// Supported returns an error if the version text is from a server that only imitates PostgreSQL or MySQL. The error
+// names the server and the reason.
 func Supported(version string) error {
 	lower := strings.ToLower(version)
 	for _, i := range imitations {
@@ -29,8 +30,8 @@ func Supported(version string) error {
 	return nil
 }
 
-// MySQL reports whether version is that of MariaDB. It returns an error if the server is not suitable for locks. The
-// oldest supported versions are the first with SKIP LOCKED and JSON_TABLE.
+// MySQL reports whether the version text is from MariaDB. It returns an error if the server is not suitable for
+// locks. The oldest supported versions are the first that have both SKIP LOCKED and JSON_TABLE.
 func MySQL(version string) (mariadb bool, err error) {
 	if err := Supported(version); err != nil {
 		return false, err

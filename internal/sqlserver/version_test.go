@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
-// Servers that imitate PostgreSQL or MySQL are recognised by their version texts, and named. PostgreSQL, MySQL and
-// servers built from their source are accepted.
+// Servers that imitate PostgreSQL or MySQL are recognised by their version texts, and the error names them.
+// PostgreSQL, MySQL and servers built from their source are accepted.
 func TestImitationsAreNamed(t *testing.T) {
 	t.Parallel()
 	for version, name := range map[string]string{
@@ -34,8 +34,8 @@ func TestImitationsAreNamed(t *testing.T) {
 	}
 }
 
-// Versions of MySQL and MariaDB without SKIP LOCKED or JSON_TABLE are refused, and so is a text that is not a
-// version.
+// Versions of MySQL and MariaDB without SKIP LOCKED or JSON_TABLE are refused, and a text that is not a version is
+// refused too.
 func TestMySQLVersions(t *testing.T) {
 	t.Parallel()
 	for version, mariadb := range map[string]bool{

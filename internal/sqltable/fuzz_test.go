@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// No accepted table name can end the quotes around it.
+// No table name that Parse accepts contains a quote that would end the quoted name in a statement.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"rowlock_lease", "ops.jobs", `a"b`, "a`; DROP TABLE x", "a.b.c", ""} {
 		f.Add(s)

@@ -5,25 +5,26 @@ import (
 	"strings"
 )
 
-// Placeholders in this module's SQL files for a table of the user and two of its columns.
+// In this module's SQL files, these placeholders stand for a table of the user and two columns of that table.
 const (
 	rowTable = "guarded_row"
 	rowKey   = "guarded_key"
 	rowToken = "guarded_token"
 )
 
-// maxIdentifier is the longest identifier of the databases, in bytes.
+// maxIdentifier is the largest length of an identifier in any of the supported databases, in bytes.
 const maxIdentifier = 64
 
-// Row has the validated names of a table that stores a token in each row, of its key column, and of its token column.
+// Row contains the validated names of a table that stores a token in each row, of the table's key column, and of the
+// table's token column.
 type Row struct {
 	table      Table
 	key, token string
 }
 
-// ParseRow parses a table, as "table" or "schema.table", and two of its columns. Each name is a plain identifier:
-// letters, digits and underscores, not starting with a digit, at most 64 bytes. The error names the field, as in
-// "Row.Key".
+// ParseRow parses the name of a table, as "table" or "schema.table", and the names of two of its columns. Each name
+// must be a plain identifier: letters, digits and underscores, not starting with a digit, at most 64 bytes. The error
+// names the field, as in "Row.Key".
 func ParseRow(table, key, token string) (Row, error) {
 	schema, name, qualified := strings.Cut(table, ".")
 	if !qualified {
@@ -43,7 +44,7 @@ func ParseRow(table, key, token string) (Row, error) {
 
 func identifier(s string) bool { return len(s) <= maxIdentifier && part.MatchString(s) }
 
-// Rewrite replaces the default names in a statement with these names, quoted with quote.
+// Rewrite replaces the placeholders in a statement with the names in r, quoted with quote.
 func (r Row) Rewrite(statement, quote string) string {
 	return strings.NewReplacer(
 		rowTable, r.table.qualify(r.table.name, "", quote),

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// A name that cannot be quoted simply is rejected, and the error names the field.
+// A name that is not a plain identifier is rejected, and the error names the field.
 func TestParseRowNamesTheFieldThatIsWrong(t *testing.T) {
 	for _, bad := range []string{"", ".", "a.", ".a", "a.b.c", "1a", "a-b", `a"b`, "a`b", "a, b", "a;drop", "a\x00", "ä", strings.Repeat("x", 65)} {
 		_, err := sqltable.ParseRow(bad, "id", "token")

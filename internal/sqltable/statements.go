@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Statements maps verbs to the files of a folder: "acquire" is the text of acquire.sql. The table's names, quoted with
-// quote, replace the default ones. A verb without a file is an empty text, which tests of the packages that embed the
-// files detect.
+// Statements reads the SQL files of a folder. The key of a statement is the file name without .sql: "acquire" for
+// acquire.sql. The default table names are replaced by the names of t, quoted with quote. A key without a file yields
+// an empty text. Tests of the packages that embed the files detect such keys.
 func (t Table) Statements(files fs.FS, folder, quote string) map[string]string {
 	statements := map[string]string{}
 	entries, _ := fs.ReadDir(files, folder)
@@ -19,8 +19,8 @@ func (t Table) Statements(files fs.FS, folder, quote string) map[string]string {
 	return statements
 }
 
-// withoutComments removes lines that are only a comment. A statement that is not prepared would send them to the server
-// on each call.
+// withoutComments removes the lines that contain only a comment, so that they are not sent to the server with each
+// unprepared statement.
 func withoutComments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -1,5 +1,5 @@
-// Package sqltable validates and quotes the only text that is ever inserted into a statement: the name of the lease
-// table, and names derived from it.
+// Package sqltable validates and quotes names of tables and columns. These names are the only text that is ever
+// inserted into a statement.
 package sqltable
 
 import (
@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// Default is the lease table's name in every SQL file of this module, so that each file is valid by itself.
+// Default is the lease table's name in every SQL file of this module, so that each file is a valid statement without
+// replacements.
 const Default = "rowlock_lease"
 
-// Suffixes of the names that are derived from the lease table's name.
+// The names of the other tables are the lease table's name with one of these suffixes.
 const (
 	metaSuffix    = "_meta"
 	fenceSuffix   = "_fence"
@@ -19,13 +20,13 @@ const (
 	versionSuffix = "_version"
 )
 
-// maxPart leaves room for a suffix of 13 bytes within the 63 of a Postgres identifier.
+// maxPart leaves room for a suffix of 13 bytes, because a Postgres identifier has at most 63 bytes.
 const maxPart = 50
 
 var part = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// DefaultProtected is the placeholder for a table of the user in files that protect one. It also occurs in names of
-// triggers.
+// DefaultProtected is the placeholder for a table of the user in SQL files that protect such a table. It also occurs
+// in the names of triggers.
 const DefaultProtected = "rowlock_protected"
 
 // Table is a validated name of a lease table, with or without a schema.
@@ -33,11 +34,11 @@ type Table struct {
 	schema, name string
 }
 
-// reserved are the last words of names that are derived from a lease table's.
+// reserved matches a name that ends like a name derived from the name of a lease table.
 var reserved = regexp.MustCompile(`(?i)^(.+)_(meta|fence|outcome|version|waiter|counter|run|token|fence_pass|fence_check|same_epoch)$`)
 
-// Parse parses the name of a lease table as [ParseProtected] does. It rejects a name that another lease table's own
-// tables may have.
+// Parse parses the name of a lease table as [ParseProtected] does. It also rejects a name that could be derived from
+// the name of another lease table.
 func Parse(s string) (Table, error) {
 	t, err := ParseProtected(s)
 	if of := reserved.FindStringSubmatch(t.name); err == nil && of != nil {
@@ -46,8 +47,8 @@ func Parse(s string) (Table, error) {
 	return t, err
 }
 
-// ParseProtected parses "table" or "schema.table". Each part is a plain identifier: letters, digits and underscores,
-// not starting with a digit, at most 50 bytes.
+// ParseProtected parses "table" or "schema.table". Each part must be a plain identifier: letters, digits and
+// underscores, not starting with a digit, at most 50 bytes.
 func ParseProtected(s string) (Table, error) {
 	schema, name, qualified := strings.Cut(s, ".")
 	if !qualified {
@@ -61,7 +62,7 @@ func ParseProtected(s string) (Table, error) {
 
 func valid(s string) bool { return len(s) <= maxPart && part.MatchString(s) }
 
-// String returns the name as it was given.
+// String returns the name as it was given to Parse, without quotes.
 func (t Table) String() string { return t.qualify(t.name, "", "") }
 
 // Schema returns the schema's name, or an empty text if none was given.
@@ -73,16 +74,16 @@ func (t Table) Name() string { return t.name }
 // Lease returns the name of the lease table, quoted with quote: `"` or a backtick.
 func (t Table) Lease(quote string) string { return t.qualify(t.name, "", quote) }
 
-// Meta returns the name of the table of the token floor and the server's epoch, quoted with quote.
+// Meta returns the name of the meta table, which stores the token floor and the server's epoch, quoted with quote.
 func (t Table) Meta(quote string) string { return t.qualify(t.name, metaSuffix, quote) }
 
-// Fence returns the name of the table of the fence's marks, without the schema and not quoted.
+// Fence returns the name of the table that stores the fence marks, without the schema and not quoted.
 func (t Table) Fence() string { return t.name + fenceSuffix }
 
 // Outcome returns the name of the fence's outcome table, without the schema and not quoted.
 func (t Table) Outcome() string { return t.name + outcomeSuffix }
 
-// Version returns the name of the table in which migrations keep their version, not quoted.
+// Version returns the name of the table in which package migrations stores the schema version, not quoted.
 func (t Table) Version() string { return t.qualify(t.name, versionSuffix, "") }
 
 // Rewrite replaces the default names in a statement with the table's name and the names derived from it, quoted with
@@ -96,7 +97,8 @@ func (t Table) RewriteProtected(statement, quote string) string {
 	return t.replace(DefaultProtected, statement, quote)
 }
 
-// replace uses no regular expression: that took longer than everything else in making a backend.
+// replace replaces base, and the names derived from base, in a statement. It uses no regular expression, because that
+// took longer than all other work of creating a backend.
 func (t Table) replace(base, statement, quote string) string {
 	var b strings.Builder
 	for {
@@ -123,8 +125,8 @@ func inWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// isSuffix reports whether s may follow the lease table's name in a derived name: nothing, or words of lower-case
-// letters, each after an underscore.
+// isSuffix reports whether s can be the suffix of a derived name: an empty text, or words of lower-case letters, each
+// after an underscore.
 func isSuffix(s string) bool {
 	words, behind := strings.CutPrefix(s, "_")
 	if !behind {

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// as returns a pool of a user who has exactly these privileges on the two tables.
+// as returns a pool whose database user has exactly these privileges on the lease table and the meta table.
 func (f *fixture) as(t *testing.T, privileges string) *sql.DB {
 	t.Helper()
 	config, err := mysqldriver.ParseDSN(f.dsn)
@@ -33,8 +33,8 @@ func (f *fixture) as(t *testing.T, privileges string) *sql.DB {
 	return db
 }
 
-// Locking needs only SELECT, INSERT and UPDATE on the two tables. Only Prune needs DELETE, and its error names the
-// missing privilege.
+// Locking needs only SELECT, INSERT and UPDATE on the lease table and the meta table. Only Prune also needs DELETE,
+// and its error says that the privilege is missing.
 func TestMySQLNeedsFewPrivileges(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		db := f.as(t, "SELECT, INSERT, UPDATE")
@@ -83,7 +83,7 @@ func TestMySQLSaysWhoIsNotLetIn(t *testing.T) {
 	})
 }
 
-// Missing tables, outdated tables and empty tables have a separate error.
+// If the tables are missing or outdated, or the meta table is empty, calls fail with a SchemaError.
 func TestMySQLSchemaError(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		check := func(b *Backend) {
@@ -108,7 +108,7 @@ func TestMySQLSchemaError(t *testing.T) {
 	})
 }
 
-// The error names a read-only server, and the call is not retried.
+// On a read-only server, the error says so, and the call is not retried.
 func TestMySQLReadOnly(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		mustAcquire(t, f, request("a"))

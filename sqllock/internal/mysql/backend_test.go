@@ -33,7 +33,7 @@ func table(name string) sqltable.Table {
 	return t
 }
 
-// inTx locks the name in tx, and waits for at most the duration wait.
+// inTx locks the name in tx, and waits for at most the duration wait, which is 0 by default.
 func inTx(ctx context.Context, b *Backend, tx *sql.Tx, name string, wait ...time.Duration) error {
 	var patience time.Duration
 	for _, d := range wait {
@@ -42,7 +42,7 @@ func inTx(ctx context.Context, b *Backend, tx *sql.Tx, name string, wait ...time
 	return sqlbase.LockInTx(ctx, b, sqlbase.On(tx), driver.Key{Name: name}, patience)
 }
 
-// fixture is a new database with the tables, on one of the two servers.
+// fixture is a new database with the tables, on MySQL or MariaDB.
 type fixture struct {
 	dsn     string
 	mariadb bool
@@ -66,7 +66,7 @@ func onMySQLAndMariaDB(t *testing.T, test func(t *testing.T, f *fixture)) {
 	}
 }
 
-// open returns a pool with further parameters in its DSN: parameters of the driver, and session variables.
+// open returns a pool. params are added to its DSN: parameters of the driver and session variables.
 func (f *fixture) open(t testing.TB, params map[string]string) *sql.DB {
 	t.Helper()
 	dsn := f.dsn
@@ -108,7 +108,7 @@ func (f *fixture) int(t testing.TB, query string, args ...any) (n int64) {
 	return n
 }
 
-// whileLocked calls do while another transaction holds the row locks of a statement.
+// whileLocked calls do while another transaction holds the row locks that statement has taken.
 func (f *fixture) whileLocked(t testing.TB, statement string, do func()) {
 	t.Helper()
 	tx, err := f.db.BeginTx(limited(t), nil)
@@ -119,7 +119,7 @@ func (f *fixture) whileLocked(t testing.TB, statement string, do func()) {
 	require.NoError(t, tx.Rollback())
 }
 
-// limited returns a context that lasts longer than any call that works, and is far shorter than the 50 s that the
+// limited returns a context that ends later than any successful call, and much earlier than the 50 s for which the
 // servers wait for a row by default.
 func limited(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -127,7 +127,7 @@ func limited(t testing.TB) context.Context {
 	return ctx
 }
 
-// atOnce fails the test if do takes longer than a call that waits for no transaction can take.
+// atOnce calls do, and fails the test if do seems to wait for another transaction.
 func atOnce(t testing.TB, do func()) {
 	t.Helper()
 	start := time.Now()
@@ -156,7 +156,7 @@ func requireHeld(t testing.TB, err error, reason driver.Reason) *driver.Held {
 	return held
 }
 
-// If the server cannot be reached, its type stays unknown, and the next call detects it again.
+// If the server cannot be reached, the backend does not know its type, and the next call tries to detect the type.
 func TestMySQLAsksForTheVersionAgainAfterAFailure(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		ended, cancel := context.WithCancel(context.Background())

@@ -18,10 +18,10 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// BenchmarkMySQLCycle measures acquire and release separately, for bare updates, for the statements alone, and for
-// the backend. A bare update of one row runs with a deadline and without. With a deadline, the driver wakes a
-// goroutine twice. On MySQL the backend's release has a deadline. All variants use one connection and take turns, so
-// that a busy machine slows all of them equally. The figures are medians.
+// BenchmarkMySQLCycle measures acquire and release separately in three variants: bare updates, the backend's
+// statements alone, and the backend. The bare update of one row is measured with and without a deadline, because with
+// a deadline the driver wakes a goroutine twice. On MySQL the backend's release has a deadline. All variants use one
+// connection and alternate, so that a busy machine slows all of them equally. The reported figures are medians.
 func BenchmarkMySQLCycle(b *testing.B) {
 	for name, dsn := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
 		b.Run(name, func(b *testing.B) {

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// A backend adopts the first server that it sees without a pause.
+// The first server of a new table is adopted without a quarantine.
 func TestMySQLAdoptsItsFirstServerAtOnce(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		mustAcquire(t, f, request("a"))
@@ -22,8 +22,8 @@ func TestMySQLAdoptsItsFirstServerAtOnce(t *testing.T) {
 	})
 }
 
-// After a change of server (failover, a restored backup) nothing is granted for the longest TTL so far, for known
-// names and for new names. Leases that the new server knows continue.
+// After a change of server (a failover, a restored backup), no lock is granted for longest_ttl_us, whether or not the
+// lock has a row. Leases that are stored on the new server can still be renewed.
 func TestMySQLQuarantinesAnotherServer(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		long := request("long")
@@ -58,7 +58,7 @@ func TestMySQLQuarantinesAnotherServer(t *testing.T) {
 	})
 }
 
-// moveHere changes the meta row so that another server seems to have granted all leases until a moment ago.
+// moveHere changes the meta row as if another server had granted all leases until now.
 func (f *fixture) moveHere(t *testing.T) {
 	t.Helper()
 	f.Exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
@@ -67,8 +67,9 @@ func (f *fixture) moveHere(t *testing.T) {
 	f.meta.Store(&known)
 }
 
-// A grant relies on an earlier look for less time than any quarantine lasts, by the wall clock and by the monotonic
-// clock. It does not rely on the look for a longer TTL than the longest that the look saw.
+// A grant relies on an earlier read of the meta row for less time than the shortest quarantine, on the wall clock and
+// on the monotonic clock. A grant that may close the lock for longer than longest_ttl_us in that read does not rely
+// on it.
 func TestMySQLLooksAgainInTime(t *testing.T) {
 	t.Parallel()
 	const shortestQuarantine = time.Minute // the first value of rowlock_lease_meta.longest_ttl_us, which the migration sets
@@ -84,14 +85,14 @@ func TestMySQLLooksAgainInTime(t *testing.T) {
 	assert.False(t, m.covers(r, now))
 }
 
-// A token does not fall when the clock is set back or the floor is above the clock. This holds for a known name and
-// for a pruned name.
+// If the server's clock is behind the last token or the floor, the next token is still larger than both. This is so
+// for a lock with a row and for a pruned lock.
 func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("known"))))
 		const floor = int64(8_000_000_000_000_000)
 		f.Exec(t, "UPDATE rowlock_lease_meta SET floor = ?", floor)
-		f.Backend.meta.Store(nil) // for a known name, the floor may be up to ten seconds old
+		f.Backend.meta.Store(nil) // makes the backend read the floor, because otherwise the value may be ten seconds old
 		for _, name := range []string{"known", "new"} {
 			g := mustAcquire(t, f, request(name))
 			assert.EqualValues(t, floor+1, g.Token, name)
@@ -106,7 +107,7 @@ func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 	})
 }
 
-// The longest TTL is stored before a lease of that TTL is granted.
+// The meta row contains the longest TTL before a lease with that TTL is granted.
 func TestMySQLRemembersTheLongestTTL(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, r := range []driver.Request{
@@ -120,7 +121,7 @@ func TestMySQLRemembersTheLongestTTL(t *testing.T) {
 	})
 }
 
-// A lease ends by the server's clock, and its lock stays closed for the hand-over delay.
+// A lease ends when its TTL is over by the server's clock. Then the lock stays closed for the hand-over delay.
 func TestMySQLHandover(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		r := request("a")

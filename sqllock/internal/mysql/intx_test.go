@@ -19,7 +19,7 @@ func begin(t *testing.T, db *sql.DB) *sql.Tx {
 }
 
 // InTx excludes leases and other transactions until its transaction ends. This is so at every isolation level,
-// whether or not the row existed before. A caller that is refused can continue its transaction.
+// whether or not the lock had a row before. After a refusal, the caller can continue its transaction.
 func TestMySQLInTxExcludes(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations {
@@ -44,8 +44,8 @@ func TestMySQLInTxExcludes(t *testing.T) {
 	})
 }
 
-// A live lease refuses InTx, and the refused attempt does not lock the lease's row. While the refused transaction is
-// open, the lease can be renewed, even if the transaction's snapshot is older than the lease.
+// While a lease is held, InTx is refused and does not lock the lease's row. So the lease can be renewed while the
+// refused transaction is open, even if the transaction's snapshot is older than the lease.
 func TestMySQLInTxLeavesALiveLeaseAlone(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations[1:3] {
@@ -88,7 +88,8 @@ func TestMySQLInTxIsTakenBeforeTheSnapshot(t *testing.T) {
 	})
 }
 
-// count adds one in each of several transactions, by a plain read and a write.
+// count runs several transactions. Each acquires the lock, reads a number with a plain read, and writes the number
+// plus one.
 func count(t *testing.T, f *fixture, steps int) error {
 	ctx := limited(t)
 	for range steps {
@@ -114,8 +115,8 @@ func count(t *testing.T, f *fixture, steps int) error {
 	return nil
 }
 
-// InTx is refused with a reason if the pool is limited to one connection. It is refused in time if the pool has no
-// free connection. In both cases the transaction can continue.
+// If the pool is limited to one connection, InTx fails with an error that says so. If the pool has no free
+// connection, InTx fails within a bounded time. In both cases the transaction can continue.
 func TestMySQLInTxNeedsASecondConnection(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for connections, permanent := range map[int]bool{1: true, 2: false} {

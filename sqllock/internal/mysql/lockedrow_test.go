@@ -12,8 +12,8 @@ import (
 
 const lockRow = "SELECT token FROM rowlock_lease WHERE namespace = '' AND name = 'a' FOR UPDATE"
 
-// If another transaction has locked the row, Acquire returns contended at once, at every isolation level. When that
-// transaction ends, the lock can be acquired.
+// If another transaction has locked the row, Acquire is refused as contended at once, at every isolation level. When
+// that transaction ends, the lock can be acquired.
 func TestMySQLAcquireWaitsForNobody(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("a"))))
@@ -40,7 +40,7 @@ func TestMySQLAcquireWaitsForNobody(t *testing.T) {
 	})
 }
 
-// The holder of a lease is reported even while a transaction has locked the row.
+// A refused acquire reports the holder even while another transaction has locked the row.
 func TestMySQLTellsTheHolderOfALockedRow(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
@@ -77,7 +77,8 @@ func TestMySQLRenewLeavesLockedRowsOut(t *testing.T) {
 	})
 }
 
-// If the row is locked, Release, ForceRelease and Pause stop in time, and report that they had no effect.
+// If another transaction has locked the row, Release, ForceRelease and Pause return within a bounded time, and report
+// that they had no effect.
 func TestMySQLReleaseOfALockedRowIsBounded(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
@@ -100,8 +101,8 @@ func TestMySQLReleaseOfALockedRowIsBounded(t *testing.T) {
 	})
 }
 
-// If another transaction has locked a range, a first grant in that range waits no longer than ctx. If the server
-// grants the abandoned request afterwards, the lease ends no later than requested.
+// If another transaction has locked a range of rows, the first acquire of a name in that range returns when its ctx
+// ends. If the server grants the abandoned request afterwards, the lease ends no later than requested.
 func TestMySQLFirstGrantInALockedRangeEndsWithItsContext(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		f.whileLocked(t, "SELECT token FROM rowlock_lease FOR UPDATE", func() {

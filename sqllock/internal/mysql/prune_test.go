@@ -14,8 +14,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Prune runs in a loop while names are acquired and released. It deletes no live lease, and no token falls. The
-// server's clock cannot hide a fault, because the floor is above the clock.
+// While locks are acquired and released, Prune deletes no live lease, and the tokens of each lock rise. Tokens come
+// from the floor, not from the clock, because the test sets the floor above the clock. So the clock cannot hide an
+// error.
 func TestMySQLPruneRacesAcquire(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations {
@@ -27,7 +28,7 @@ func TestMySQLPruneRacesAcquire(t *testing.T) {
 
 func stress(t *testing.T, b *Backend, level string) {
 	const workers, names, rounds = 4, 3, 60
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // this test sends many statements, and other tests run at the same time
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a long time-out, because this test sends many statements while other tests run
 	defer cancel()
 	pruning, stop := context.WithCancel(ctx)
 	var pruner, holders sync.WaitGroup

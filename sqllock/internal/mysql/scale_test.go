@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// fill adds held locks whose names are hexadecimal digits of the numbers from 1 to n.
+// fill inserts n held locks, whose names are the numbers from 1 to n in hexadecimal.
 func (f *fixture) fill(t testing.TB, n int) {
 	f.Exec(t, "CREATE TABLE digits (d INT)")
 	f.Exec(t, "INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)")
@@ -27,7 +27,7 @@ func (f *fixture) fill(t testing.TB, n int) {
 	f.Exec(t, "ANALYZE TABLE rowlock_lease")
 }
 
-// One statement renews a thousand leases among a hundred thousand locks. It looks each row up by primary key, and
+// One statement renews a thousand leases among a hundred thousand locks. It finds each row by the primary key, and
 // locks no other row.
 func TestMySQLRenewsAThousandByPrimaryKey(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
@@ -85,7 +85,7 @@ func (f *fixture) assertNoScan(t *testing.T, verb string, grants []driver.Grant,
 func (f *fixture) plan(t *testing.T, statement string, args ...any) string {
 	t.Helper()
 	if _, rest, found := strings.Cut(statement, " FOR\nUPDATE "); found {
-		statement = "UPDATE " + rest // removes the prefix SET STATEMENT
+		statement = "UPDATE " + rest // removes the prefix SET STATEMENT, which EXPLAIN does not accept
 	} else if _, rest, found := strings.Cut(statement, " FOR\nDELETE "); found {
 		statement = "DELETE " + rest
 	}
@@ -99,7 +99,7 @@ func (f *fixture) plan(t *testing.T, statement string, args ...any) string {
 	walk = func(node any) {
 		switch n := node.(type) {
 		case map[string]any:
-			alias, access := n["alias"], n["index_access_type"] // on MySQL, which reports a look-up and a scan of an index both as "index"
+			alias, access := n["alias"], n["index_access_type"] // MySQL reports both a look-up and a scan of an index as "index", so the access type is needed too
 			if alias == nil {
 				alias = n["table_name"]
 			}

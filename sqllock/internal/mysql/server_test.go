@@ -14,9 +14,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Calls that time out leave no session on the server for long. This is so for any number of calls, and while the rows
-// and tables that the calls need stay locked. MySQL does not notice that a client has gone while its session waits.
-// It would keep a session that waits for a row for 50 s, and a session that waits for a table for a year.
+// Calls that time out leave no session on the server for long. This is so for any number of calls, and even while the
+// rows and tables that they need stay locked. While a session waits, MySQL does not detect that the client has closed
+// the connection. By default it would keep a session that waits for a row for 50 s, and a session that waits for a
+// table for a year.
 func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		schema := f.string(t, "SELECT DATABASE()")
@@ -30,7 +31,7 @@ func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 				const room = 5
 				db.SetMaxOpenConns(room)
 				b := on(db)
-				defer func() { b.CloseIdle(limited(t)) }() // renewals and releases use this connection when the pool is full
+				defer func() { b.CloseIdle(limited(t)) }() // closes the reserve, which renewals and releases use while the pool is full
 				held := mustAcquire(t, b, request("held of "+what))
 				blocker, err := f.open(t, nil).Conn(limited(t))
 				require.NoError(t, err)
@@ -53,7 +54,7 @@ func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 							_, _ = b.List(ctx, "", true)
 						default:
 							r := request(fmt.Sprintf("new %d of %s", i, what))
-							r.TTL = time.Duration(i+1) * time.Hour // longer than all TTLs before, so the call must first raise the longest TTL in the meta row
+							r.TTL = time.Duration(i+1) * time.Hour // longer than longest_ttl_us, so the call must first raise longest_ttl_us in the meta row
 							_, _ = b.Acquire(ctx, r)
 						}
 					})
@@ -66,7 +67,7 @@ func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 				}
 				limit := int64(0)
 				if !f.mariadb && what != "tables" {
-					limit = room // sessions that waited for a row before the first call timed out
+					limit = room // these sessions waited for a row before the first call timed out
 				}
 				waiting := "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '" + schema + "' AND COMMAND <> 'Sleep' AND ID <> CONNECTION_ID()"
 				assert.Eventually(t, func() bool { return f.int(t, waiting) <= limit }, 20*time.Second, 100*time.Millisecond, "%s: sessions still wait", what)
@@ -80,7 +81,7 @@ func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 	})
 }
 
-// A session whose lock time-out was shortened is returned to the pool with its former setting.
+// If a statement shortens the lock time-out of a session, the session returns to the pool with the previous time-out.
 func TestMySQLAStatementThatWaitsBrieflyLeavesTheSessionAsItWas(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		if f.mariadb {

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The caller's session settings and DSN have no effect on locks. With every setting a lock works as with the
-// defaults, and sessions with different settings exclude each other.
+// Locks work the same with all session settings and DSN parameters of the application, and sessions with different
+// settings exclude each other.
 func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 	settings := map[string]map[string]string{
 		"client found rows":    {"clientFoundRows": "true"},
@@ -70,7 +70,8 @@ func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 	})
 }
 
-// lifeOfALock calls every method of b, and checks that the backend plain sees the same state.
+// lifeOfALock calls every method of b for one lock, and checks that plain, a backend with default settings, reads the
+// same state.
 func lifeOfALock(t *testing.T, plain, b *Backend, name string) {
 	ctx := limited(t)
 	r := request(name)
@@ -145,7 +146,7 @@ func lifeOfALock(t *testing.T, plain, b *Backend, name string) {
 	assert.Greater(t, mustAcquire(t, b, request(name)).Token, closed.Token)
 }
 
-// A session without autocommit is refused, because its grants would be lost with the connection.
+// In a session without autocommit, every acquire fails, because its grants would be lost when the connection closes.
 func TestMySQLRefusesSessionsWithoutAutocommit(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		db := f.open(t, map[string]string{"autocommit": "0"})
@@ -157,7 +158,8 @@ func TestMySQLRefusesSessionsWithoutAutocommit(t *testing.T) {
 	})
 }
 
-// A session in which MariaDB could renew no lease is granted no lock, and the error names the setting.
+// If MariaDB could renew no lease in a session, because its literals have wide characters, every call fails with an
+// error that names the setting.
 func TestMariaDBRefusesSessionsOfWideCharacters(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for collation, set := range map[string]string{"utf16_bin": "utf16", "utf16le_bin": "utf16le", "ucs2_bin": "ucs2", "utf32_bin": "utf32"} {

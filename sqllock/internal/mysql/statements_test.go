@@ -33,8 +33,8 @@ func TestMySQLRefusedAcquireWritesNothing(t *testing.T) {
 	})
 }
 
-// rowsModified returns how many rows a transaction has changed. It waits until the server shows the transaction. The
-// server shows a copy, which it renews only if nobody has read it for 100 ms.
+// rowsModified returns how many rows the transaction tx has changed. It reads a system table until tx appears there.
+// The server caches that table, and updates the cache only if no session has read it for 100 ms.
 func rowsModified(t *testing.T, tx *sql.Tx) (n int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -45,7 +45,7 @@ func rowsModified(t *testing.T, tx *sql.Tx) (n int64) {
 	return n
 }
 
-// A backend that is garbage closes its prepared statements.
+// When a backend is garbage-collected, its prepared statements are closed.
 func TestMySQLStatementsEndWithTheirBackend(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		q := usedOnce(t, f)
@@ -70,8 +70,8 @@ func usedOnce(t *testing.T, f *fixture) *preparedQuerier {
 	return q
 }
 
-// Names that differ in one byte are different locks, and so are the same bytes divided differently between namespace
-// and name.
+// Keys that differ in one byte are different locks. Keys with the same bytes, divided differently between namespace
+// and name, are different locks too.
 func TestMySQLNamesAreExact(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		long := make([]byte, driver.MaxName)

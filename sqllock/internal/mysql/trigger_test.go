@@ -37,8 +37,8 @@ func TestMySQLWorksUnderTriggers(t *testing.T) {
 	})
 }
 
-// A trigger hides a grant's token, and the statement that reads the token cannot be sent. The outcome of the grant is
-// then unknown, and a caller that stops waiting releases the grant.
+// If a trigger hides a grant's token, and the statement that reads the token cannot be sent, the outcome of the grant
+// is unknown. A caller that then stops waiting releases the grant.
 func TestMySQLAGrantWhoseTokenIsHiddenIsInDoubt(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		f.Exec(t, "CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT NOT NULL)")

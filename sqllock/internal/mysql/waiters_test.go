@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// waits makes b wait for the name of r: b has been refused, and is next unless another process is first in the queue.
+// waits makes b wait for the lock of r. It sends a refused request, which adds b to the end of the queue.
 func waits(t *testing.T, b *Backend, r driver.Request) (held *driver.Held, stop func()) {
 	t.Helper()
 	stop, err := b.Notify(limited(t), r.Key, func() {})
@@ -28,22 +28,22 @@ func refusedAgain(t *testing.T, b *Backend, r driver.Request) *driver.Held {
 	return held
 }
 
-// stretch changes the reservation from 50 ms to an hour, so that it does not end too early on a slow machine.
+// stretch extends a reservation from 50 ms to an hour, so that it does not end too early on a slow machine.
 func (f *fixture) stretch(t *testing.T) {
 	t.Helper()
 	f.Exec(t, `UPDATE rowlock_lease SET held_until = held_until + INTERVAL 1 HOUR, expires_at = expires_at + INTERVAL 1 HOUR
 		WHERE name = 'a' AND nonce IS NULL AND held_until > expires_at`)
 }
 
-// seen changes the time at which the first of the queue was last seen to an hour from now, so that a slow machine
-// does not exceed three seconds.
+// seen sets the time when the first process of the queue was last seen to an hour from now. So the process does not
+// count as dead on a slow machine.
 func (f *fixture) seen(t *testing.T) {
 	t.Helper()
 	f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
 }
 
-// A release, also a forced one, reserves the lock for the first of the queue: other processes are refused, and the
-// first is granted the lock.
+// A release or a forced release reserves the lock for the first process of the queue: other processes are refused,
+// and that process is granted the lock.
 func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, force := range []bool{false, true} {
@@ -87,8 +87,8 @@ func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 }
 
 // Waiting processes are granted the lock in order of arrival, and each knows how many processes are before it. A
-// process that returns is last in the queue. A process that gives up in the middle of the queue does not delay the
-// processes behind it.
+// process that waits again after a grant is last in the queue. A process that stops waiting in the middle of the
+// queue does not delay the processes behind it.
 func TestMySQLServesInTheOrderInWhichTheyCame(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		processes := []*Backend{on(f.db), on(f.db), on(f.db), on(f.db)}
@@ -133,8 +133,7 @@ func TestMySQLServesInTheOrderInWhichTheyCame(t *testing.T) {
 	})
 }
 
-// A queue holds at most 100 processes. A further process learns the length of the queue, and retries without an entry
-// in the queue.
+// A queue holds at most 100 processes. A further process is not added. It learns the length of the queue, and polls.
 func TestMySQLALineThatIsFull(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
@@ -154,8 +153,8 @@ func TestMySQLALineThatIsFull(t *testing.T) {
 	})
 }
 
-// A dead waiter delays the others by 50 ms at most three times. After it was not seen for three seconds, it delays
-// nobody.
+// A dead waiter delays the others at most three times, by 50 ms each. When it was not seen for three seconds, it
+// delays no other waiter.
 func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		dead, other := on(f.db), on(f.db)
@@ -178,7 +177,7 @@ func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 		t.Logf("kept %d times, for %s in all", kept, time.Since(began))
 		assert.Positive(t, kept)
 		assert.LessOrEqual(t, kept, 3)
-		g = mustAcquire(t, f, request("a")) // no process is next any more
+		g = mustAcquire(t, f, request("a")) // no process is in the queue any longer
 		assert.Zero(t, refusedAgain(t, other, request("a")).Ahead)
 		stop()
 		require.NoError(t, f.Release(limited(t), g))
@@ -195,7 +194,7 @@ func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 	})
 }
 
-// After a waiter has given up, no release reserves the lock for it, and an earlier reservation for it ends.
+// After a waiter has stopped waiting, no release reserves the lock for it, and an existing reservation for it ends.
 func TestMySQLAWaiterThatGivesUpIsNotNext(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		waiter := on(f.db)
@@ -216,7 +215,8 @@ func TestMySQLAWaiterThatGivesUpIsNotNext(t *testing.T) {
 	})
 }
 
-// If a waiter gives up after the release, its reservation passes to the next process of the queue, and to no other.
+// If a waiter stops waiting while the lock is reserved for it, the lock is reserved for the next process of the
+// queue, and for no other process.
 func TestMySQLAReservationIsLeftToTheNext(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
@@ -235,8 +235,8 @@ func TestMySQLAReservationIsLeftToTheNext(t *testing.T) {
 	})
 }
 
-// When an operator releases an expired lease, the name becomes free for all processes, as after an expiry without a
-// hand-over delay.
+// If an operator force-releases an expired lease, the lock becomes free for all processes, without a reservation, as
+// after an expiry without a hand-over delay.
 func TestMySQLWhatHasExpiredIsKeptForNobody(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		r := request("a")

@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// in returns a row in the given state. If the state has a waiter, it also returns the waiter and counts how often it
-// is woken.
+// in returns a row in the given state. If rows in that state have a waiter, in also returns the waiter, and counts in
+// woken how often the waiter is woken.
 func in(state rowState) (r *row, w *waiter, woken *int) {
 	r, woken = newRow(driver.Key{Name: "a"}, ""), new(int)
 	w = &waiter{func() { *woken++ }}
@@ -35,7 +35,7 @@ func ended(c <-chan struct{}) bool {
 	}
 }
 
-// Each event changes each state to the state listed here, as in the table of row.go.
+// The states of a row change as the table in row.go says.
 func TestStatesOfARow(t *testing.T) {
 	events := map[string]func(*row, *waiter){
 		"is written":            func(r *row, _ *waiter) { r.wrote() },
@@ -59,7 +59,7 @@ func TestStatesOfARow(t *testing.T) {
 		"refused":               {unwritten, listed, aside, unwanted, expected, unwanted, deleting},
 		"refused and deposited": {unwritten, listed, listed, expected, expected, unwanted, deleting},
 		"the last one leaves":   {unwanted, unwanted, passedOver, passedOver, expected, unwanted, deleting},
-		"somebody waits":        {unwritten, listed, aside, unwritten, listed, unwritten}, // a row that is being deleted is replaced
+		"somebody waits":        {unwritten, listed, aside, unwritten, listed, unwritten}, // no entry for deleting, because a new row replaces a row that is being deleted
 		"withdrawn":             {unwritten, listed, aside, passedOver, unwanted, unwanted, deleting},
 		"between two ticks":     {unwritten, listed, aside, passedOver, expected, deleting, deleting},
 		"at a tick":             {unwritten, listed, listed, deleting, deleting, deleting, deleting},
@@ -72,7 +72,7 @@ func TestStatesOfARow(t *testing.T) {
 	}
 }
 
-// After a refusal, the process writes its row again only if otherwise no release would notify it.
+// After a refusal, the process writes its row again only if no release can notify the row as it is.
 func TestARowIsWrittenAnew(t *testing.T) {
 	for from := unwritten; from <= deleting; from++ {
 		for _, deposited := range []bool{false, true} {
@@ -82,8 +82,8 @@ func TestARowIsWrittenAnew(t *testing.T) {
 	}
 }
 
-// A waiter that returns to a row that was notified meanwhile is woken. A waiter that returns to an expected row writes
-// nothing.
+// If a row was notified while it had no waiter, the next waiter that joins the row is woken. A waiter that joins a
+// row in the state expected does not write the row.
 func TestWhoComesBackToARow(t *testing.T) {
 	for from, writes := range map[rowState]bool{passedOver: true, expected: false, unwanted: true} {
 		r, _, _ := in(from)
@@ -96,8 +96,7 @@ func TestWhoComesBackToARow(t *testing.T) {
 	}
 }
 
-// The last waiter that leaves waits for the row's deletion if a release may notify the row, and otherwise does not
-// wait.
+// When the last waiter leaves a row, it waits for the deletion of the row only if a release may still notify the row.
 func TestWhoLeavesARow(t *testing.T) {
 	for from, waits := range map[rowState]bool{unwritten: true, listed: true, aside: false} {
 		r, w, woken := in(from)
@@ -120,7 +119,7 @@ func TestWhoWithdrawsWaitsForTheDeletion(t *testing.T) {
 }
 
 // A release can still notify a row that is being deleted. The next waiter gets a new row in its place. A release by
-// this process passes over the old row, and a notification for the old row wakes the waiter.
+// this process does not choose the old row, and a notification for the old row wakes the new waiter.
 func TestTheRowBesideOneThatIsBeingDeleted(t *testing.T) {
 	var s waiters
 	s.listener.state = listenPolling // prevents the start of a listener
@@ -143,6 +142,6 @@ func TestTheRowBesideOneThatIsBeingDeleted(t *testing.T) {
 
 	s.done(w)
 	assert.True(t, ended(gone))
-	s.hear(dying.id, heardCall) // a notification that was sent before the deletion
+	s.hear(dying.id, heardCall) // delivers a notification that was sent before the deletion
 	assert.Equal(t, 2, woken)
 }
