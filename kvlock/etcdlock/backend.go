@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Backend keeps locks in etcd. It is safe for concurrent use. It never closes the client.
+// Backend keeps locks in etcd. It is safe for concurrent use. The backend never closes the client.
 type Backend struct {
 	*store
 

@@ -41,7 +41,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	})
 	locks := etcdlock.New(client)
 	measure("etcdlock", func() error {
-		g, err := inQueue(locks, ctx, request("a")) // as Locker.Acquire does
+		g, err := inQueue(locks, ctx, request("a")) // waits in the queue, as Locker.Acquire does
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func BenchmarkHandOver(b *testing.B) {
 		require.NoError(b, locks[1].Release(ctx, g))
 		g, err = locks[0].Acquire(ctx, request("h"))
 		require.NoError(b, err)
-		for metric(b, s.DSN, watches) != 2 { // until both sessions are watched
+		for metric(b, s.DSN, watches) != 2 { // wait until both sessions are watched
 		}
 		handOver(b, s.DSN, clients[0], locks[0].Queue(key), func(i int) error { return locks[i%2].Release(ctx, g) }, func(i int) (err error) {
 			var next driver.Grant
@@ -110,7 +110,7 @@ func handOver(b *testing.B, dsn string, client *clientv3.Client, queue string, r
 				break
 			}
 		}
-		for metric(b, dsn, watches) == standing { // until the waiter's watch exists
+		for metric(b, dsn, watches) == standing { // wait until the waiter's watch exists
 		}
 		began := time.Now()
 		require.NoError(b, release(n))

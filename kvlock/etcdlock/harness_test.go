@@ -38,7 +38,7 @@ func connect(tb testing.TB, endpoints ...string) *clientv3.Client {
 }
 
 // inQueue waits in the queue until the name is granted or ctx ends.
-func inQueue(b *etcdlock.Backend, ctx context.Context, r driver.Request) (driver.Grant, error) { //nolint:revive // as the methods of b
+func inQueue(b *etcdlock.Backend, ctx context.Context, r driver.Request) (driver.Grant, error) { //nolint:revive // b comes first, as in the methods of b
 	return b.Await(ctx, r, func(*driver.Held) context.Context { return ctx })
 }
 
@@ -57,7 +57,7 @@ type network struct {
 	endpoints []string
 	prefix    etcdlock.Option
 	direct    *clientv3.Client
-	watching  *etcdlock.Backend // uses the connection direct
+	watching  *etcdlock.Backend // uses direct, so no proxy
 
 	*faultnet.Clients
 }

@@ -45,7 +45,7 @@ func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver
 	return b.hold(r, driver.Token(w.revision), w.session), nil
 }
 
-// waiter is one entry in the queue.
+// waiter is one waiting request and its entry in the queue.
 type waiter struct {
 	backend  *Backend
 	request  driver.Request
@@ -58,7 +58,7 @@ type waiter struct {
 	heard    time.Time        // when the last request that etcd answered was sent
 }
 
-// enter puts the entry, and reads the entry before it in the same transaction.
+// enter puts the entry, and reads the last entry that blocks it in the same transaction.
 func (w *waiter) enter(ctx context.Context, s *session) error {
 	b := w.backend
 	w.entry = b.enlist(w.request, s)

@@ -38,7 +38,7 @@ func (s *store) guard(open *session) {
 	s.sentries[open] = w
 	go func() {
 		defer close(w.done)
-		stop := context.AfterFunc(s.client.Ctx(), cancel) // a closed client delivers no events
+		stop := context.AfterFunc(s.client.Ctx(), cancel) // a closed client delivers no events, so the sentry must end
 		defer stop()
 		s.watch(ctx, open)
 		<-ctx.Done() // if etcd refuses the watch, there is no retry

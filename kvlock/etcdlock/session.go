@@ -17,11 +17,11 @@ import (
 // after its TTL.
 type session struct {
 	id  clientv3.LeaseID
-	ttl time.Duration   // as granted by etcd
+	ttl time.Duration   // the TTL that etcd granted
 	ctx context.Context // ends when the lease is known to have ended
 	end context.CancelCauseFunc
 
-	// Guarded by Backend.mu.
+	// Guarded by store.mu.
 	proven  time.Time       // when the last request was sent that etcd answered with the lease's full TTL
 	doubted bool            // a reply is missing, so that an unknown entry may exist
 	used    map[string]bool // entries that exist, or may exist
@@ -30,7 +30,7 @@ type session struct {
 // place holds the current session for new locks whose etcd lease has the same length.
 type place struct {
 	turn    chan struct{} // held by the goroutine that makes or renews the session
-	session *session      // nil at first
+	session *session      // nil until the first lock
 }
 
 // seconds returns the length of the etcd lease for locks with this TTL, in seconds. The lease is an eighth longer than

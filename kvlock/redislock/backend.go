@@ -20,7 +20,7 @@ type Backend struct {
 	options  options
 	err      error // an invalid option or client; nil if the backend can work
 	checked  atomic.Bool
-	warnings atomic.Pointer[warnings] // found by the first check; nil before it
+	warnings atomic.Pointer[warnings] // set by the first check of the server; nil before that
 	heeds    bool                     // the client stops waiting for a reply at the deadline of ctx
 	answers  atomic.Bool              // the server answered the last request
 	wakes    *redisbase.Subscriber

@@ -33,7 +33,7 @@ func TestAServerThatHangsIsNotWaitedForTwice(t *testing.T) {
 		require.NoError(t, b.Release(bounded, g))
 	}
 	proxy.Cut()
-	const soon = 10 * time.Second // the machine may be slow
+	const soon = 10 * time.Second // long enough for a slow machine
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()

@@ -47,9 +47,9 @@ func AllowEviction() Option { return func(o *options) { o.allowEviction = true }
 // must be shorter than the client's ReadTimeout. If fewer replicas confirm a grant, the backend releases it and Acquire
 // fails. If fewer replicas confirm a renewal, it is retried until the lease's deadline.
 //
-// This makes a second holder after a failover less likely, but not impossible. A replica that has not confirmed may be
-// promoted. A primary that is cut off together with n replicas keeps granting. Set min-replicas-to-write on the server
-// too.
+// The option makes a second holder after a failover less likely, but not impossible. A replica that has not confirmed
+// may be promoted. A primary that is cut off together with n replicas continues to grant locks. Set
+// min-replicas-to-write on the server too.
 func Replicated(n int, timeout time.Duration) Option {
 	return func(o *options) { o.replicas, o.replicaWait = n, timeout }
 }

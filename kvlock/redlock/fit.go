@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// unfit is the error of a server that must not be a node, and says what to do.
+// unfit is the error of a server that must not be a node. Its text says what to do.
 type unfit struct{ err error }
 
 func (u *unfit) Error() string { return u.err.Error() }

@@ -65,12 +65,12 @@ func survey[T any](ctx context.Context, r *Backend, ask func(context.Context, *r
 	return values, nil
 }
 
-// at returns the locks at one node.
+// at gives access to the locks at one node.
 func (r *Backend) at(c *redis.Client) redisbase.Locks {
 	return redisbase.Locks{Client: c, Prefix: r.options.prefix}
 }
 
-// Inspect implements [driver.Operator]. A lock is held if a majority of the nodes reports it.
+// Inspect implements [driver.Operator]. A lock is held if a majority of the nodes reports it as held.
 func (r *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	views, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (driver.Status, error) {
 		return r.at(c).Inspect(ctx, key)
@@ -104,8 +104,8 @@ func (r *Backend) merge(key driver.Key, views []driver.Status) driver.Status {
 	return newest
 }
 
-// List implements [driver.Operator]. It scans all keys of all nodes. It includes locks that only a minority has,
-// because they are being acquired or released.
+// List implements [driver.Operator]. It scans all keys of all nodes. It includes locks that only a minority of the
+// nodes has, because a client is acquiring or releasing them.
 func (r *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	lists, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) ([]driver.Status, error) {
 		return r.at(c).List(ctx, namespace, all)
@@ -139,7 +139,8 @@ func (r *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) 
 	return slices.Max(counts), nil
 }
 
-// ForceRelease implements [driver.Operator]. It replaces the given token by a larger one at a majority of the nodes.
+// ForceRelease implements [driver.Operator]. It replaces the given token with a larger token at a majority of the
+// nodes.
 func (r *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	err := r.forceRelease(ctx, key, token, live)
 	var held *driver.Held

@@ -20,7 +20,7 @@ type node struct {
 
 	mu      sync.Mutex
 	bounded *redis.Client        // the client that within returned last
-	limit   time.Duration        // limit of bounded
+	limit   time.Duration        // after this time, requests of bounded time out
 	run     *run                 // nil until the server has been found fit to be a node
 	missed  bool                 // the server did not answer the last INFO request
 	turns   map[driver.Key]*turn // for each key, the last request that has started

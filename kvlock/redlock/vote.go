@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// vote is the answer of one node to an acquire.
+// vote is the answer of one node to an acquire request.
 type vote struct {
 	node    *node
 	verdict string // granted, leased, min hold or handover; closed, ready or overdue if the node may have lost leases
@@ -224,7 +224,7 @@ func (r *Backend) unreachable(votes []vote) error {
 	return err
 }
 
-// misfit returns the error of a server that must not be a node.
+// misfit returns the error of a server that must not be a node, or nil if there is no such server.
 func misfit(votes []vote) error {
 	for _, v := range votes {
 		var u *unfit

@@ -7,7 +7,7 @@ type work struct {
 	mu      sync.Mutex
 	closed  bool
 	running int
-	idle    chan struct{} // closed when nothing runs any longer; nil unless wait is called
+	idle    chan struct{} // closed when nothing is running; nil unless a goroutine waits for that
 }
 
 // begin counts a call. It returns false if the work was closed.

@@ -66,7 +66,7 @@ type Option func(*store)
 // begin with "locks-". Below other nodes with such a name, a backend with another Root may keep its locks.
 func Root(path string) Option { return func(s *store) { s.root = path } }
 
-// Digest authenticates every connection by user and password.
+// Digest authenticates every connection with user and password.
 func Digest(user, password string) Option { return Auth("digest", []byte(user+":"+password)) }
 
 // Auth authenticates every connection with any scheme that the servers support. The option may be given more than once.
@@ -79,8 +79,8 @@ func Auth(scheme string, secret []byte) Option {
 // default gives all rights to everybody. All programs that use the same locks need all rights except admin.
 func ACL(acl ...zk.ACL) Option { return func(s *store) { s.acl = append([]zk.ACL{}, acl...) } }
 
-// Dialer sets the function that opens connections, for TLS or a proxy. Its ctx ends when the attempt has taken too
-// long. The default is net.Dialer.DialContext.
+// Dialer sets the function that opens connections, for TLS or a proxy. The ctx of dial ends when the attempt has taken
+// too long. The default is net.Dialer.DialContext.
 func Dialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
 	return func(s *store) { s.dial = dial }
 }

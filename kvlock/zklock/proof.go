@@ -110,7 +110,7 @@ func askOnce[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, 
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		answered := s.watchdog() // also runs after the caller has returned
+		answered := s.watchdog() // continues after the caller has returned
 		v, err := request(s.conn)
 		answered()
 		s.noteExpiry(err)

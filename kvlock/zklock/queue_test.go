@@ -329,7 +329,7 @@ func FuzzEscape(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if fmt.Sprint([]rune(s)) == "" || string([]rune(s)) != s { // names are UTF-8
+		if fmt.Sprint([]rune(s)) == "" || string([]rune(s)) != s { // names must be valid UTF-8
 			return
 		}
 		escaped := zklock.Escape(s)

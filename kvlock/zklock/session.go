@@ -20,9 +20,9 @@ type session struct {
 	store *store
 	asked time.Duration // the requested timeout
 	conn  *zk.Conn
-	loop  <-chan zk.Event // closed when the client has no goroutine left
+	loop  <-chan zk.Event // closed when all goroutines of the client have ended
 	ended chan struct{}   // closed when the client's goroutines and connection have ended
-	ctx   context.Context // ends when the session is over, or no longer trusted
+	ctx   context.Context // ends when the session has ended, or is no longer trusted
 	end   context.CancelCauseFunc
 
 	// Guarded by store.mu.

@@ -11,7 +11,7 @@ type value struct {
 	Holder string `json:"holder,omitempty"`
 	Note   string `json:"note,omitempty"`
 
-	Token driver.Token `json:"token,omitempty"` // set only for a pause, which was granted before its node was created
+	Token driver.Token `json:"token,omitempty"` // set only for a pause, because its token is older than its node
 }
 
 func (v value) String() string {

@@ -29,7 +29,7 @@ func (p Prefix) Encode(k driver.Key) string {
 	return b.String()
 }
 
-// separates reports whether keys with this prefix never have another valid prefix.
+// separates reports whether a key with this prefix never belongs to another valid prefix too.
 func separates(prefix string) bool {
 	return strings.HasSuffix(prefix, ":") && !strings.Contains(prefix, "::") && !strings.Contains(prefix, ":@")
 }
