@@ -46,7 +46,7 @@ func (b *Backend) admit(ctx context.Context, r driver.Request) (end func(), err 
 }
 
 func cannotKeep(option string) error {
-	return driver.Permanent(fmt.Errorf("etcdlock: %s: a lock in etcd is free as soon as its key is deleted, so etcd cannot delay the next grant", option))
+	return driver.Permanent(fmt.Errorf("etcdlock: %s is not supported: a lock in etcd is free as soon as its key is deleted, so etcd cannot delay the next grant", option))
 }
 
 // onSession calls write on a session, and write puts an entry. If an earlier request of the same nonce may have left an

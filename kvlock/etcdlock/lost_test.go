@@ -22,7 +22,7 @@ func requireOver(t *testing.T, session context.Context, why string) { //nolint:r
 	select {
 	case <-session.Done():
 	case <-time.After(30 * time.Second):
-		t.Fatal("still trusted:  " + why)
+		t.Fatal("the lease is still trusted, although " + why)
 	}
 }
 
@@ -238,7 +238,7 @@ func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 			}
 		}
 		if revoked > 0 {
-			t.Logf("%d of %d were revoked", revoked, len(holders))
+			t.Logf("%d of %d leases were revoked", revoked, len(holders))
 			return true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // view is the part of a queue that one transaction reads. Missing entries are nil.
 type view struct {
-	oldest  *mvccpb.KeyValue // the entry of a holder
+	oldest  *mvccpb.KeyValue // the oldest entry of the lock, which belongs to a holder
 	barrier *mvccpb.KeyValue // the oldest entry that blocks a later request
 	mine    *mvccpb.KeyValue
 }

@@ -77,7 +77,7 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 	stretch(t, admin)
 	assert.Empty(t, all[1].woken)
 	g = all[2].take(t)
-	assert.Zero(t, queued(t, admin), "both were removed from the queue")
+	assert.Zero(t, queued(t, admin), "both dead waiters were removed from the queue")
 	require.NoError(t, all[2].Release(t.Context(), g))
 }
 

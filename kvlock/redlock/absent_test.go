@@ -41,7 +41,7 @@ func TestANodeThatWasDownBeforeTheClient(t *testing.T) {
 	}
 	took := time.Since(began)
 	t.Logf("20 split votes in %s", took)
-	assert.Less(t, took, 20*time.Second, "with the 2 s of a first contact each takes 40 s")
+	assert.Less(t, took, 20*time.Second, "if each call waited 2 s for the first contact, 20 calls would take 40 s")
 	proxies[2].Restore()
 	var g driver.Grant
 	require.Eventually(t, func() bool {

@@ -43,7 +43,7 @@ func TestOneNodeHangs(t *testing.T) {
 			slowest[0], slowest[1] = max(slowest[0], acquired.Sub(began)), max(slowest[1], time.Since(acquired))
 		}
 		t.Logf("%s client: the slowest of 20: acquire %s, release %s", name, slowest[0], slowest[1])
-		assert.Less(t, time.Since(first), 3*patience, "with the client's own timeouts of 5 s it would take 200 s")
+		assert.Less(t, time.Since(first), 3*patience, "with the client's own timeouts of 5 s, the calls would take 200 s")
 	}
 	began := time.Now()
 	require.NoError(t, young.Close())

@@ -102,7 +102,7 @@ func (b *Backend) begin(ctx context.Context, r driver.Request) (s *session, e *e
 }
 
 func cannotKeep(option string) error {
-	return driver.Permanent(fmt.Errorf("zklock: %s: a lock in ZooKeeper is free as soon as its node is deleted, so ZooKeeper cannot delay the next grant", option))
+	return driver.Permanent(fmt.Errorf("zklock: %s is not supported: a lock in ZooKeeper is free as soon as its node is deleted, so ZooKeeper cannot delay the next grant", option))
 }
 
 // earlier returns e, the entry of an earlier request, if r can use it, and nil otherwise. If e is being deleted,

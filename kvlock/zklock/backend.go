@@ -126,7 +126,7 @@ func (s *store) check() error {
 	case len(parts) < 2 || parts[0] != "" || slices.ContainsFunc(parts[1:], func(p string) bool { return p == "" || p != escape(p) }) || !utf8.ValidString(s.root):
 		return fmt.Errorf("zklock: Root(%q): must be a ZooKeeper path such as /rowlock", s.root)
 	case slices.ContainsFunc(parts[2:], func(p string) bool { _, ok := namespaceOf(p); return ok }):
-		return fmt.Errorf("zklock: Root(%q): the locks of another Root may be kept there: no part but the first may be locks or begin with locks-", s.root)
+		return fmt.Errorf("zklock: Root(%q): another Root may keep its locks there: only the first part of the path may be \"locks\" or begin with \"locks-\"", s.root)
 	case s.dial == nil:
 		return errors.New("zklock: Dialer: the function is nil")
 	case len(s.acl) == 0:

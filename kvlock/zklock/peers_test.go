@@ -75,7 +75,7 @@ func lostReplyIsFound(t *testing.T, n *network) {
 	require.NoError(t, err)
 	require.Equal(t, g, again)
 	require.NoError(t, n.DropReply(b))
-	require.NoError(t, b.Release(t.Context(), g), "a release whose reply was lost does not take its own effect for a loss")
+	require.NoError(t, b.Release(t.Context(), g), "the retry of a release succeeds, although the first attempt already deleted the node")
 }
 
 // releaseAfterLossIsNoSuccess: if the session was lost and another client holds the lock, Release returns an error and
@@ -140,7 +140,7 @@ func TestAnEmptyLockIsClearedAway(t *testing.T) {
 	require.Greater(t, second.Token, first.Token)
 	_, stat, err := direct.Get(a.Container(r.Key))
 	require.NoError(t, err)
-	require.EqualValues(t, 1, stat.Version, "as after the first grant")
+	require.EqualValues(t, 1, stat.Version, "the version is the same as after the first grant")
 	var held *driver.Held
 	_, err = a.Acquire(t.Context(), request("a"))
 	require.ErrorAs(t, err, &held)
