@@ -37,9 +37,10 @@
 // Exclusion and tokens are linearizable. They survive the loss of a minority of nodes, the loss of the leader, and
 // restarts. A new leader restarts the full TTL of each session, so grants may expire late.
 //
-// After a crash, the lock becomes free within nine eighths of the TTL, plus one second for rounding and half a second
-// for etcd to notice. Each change of leader adds the same time again. The key of a crashed waiter stays in the queue
-// equally long. During that time, a lock that is released is not granted to the waiters behind the crashed waiter.
+// After a crash, the lock becomes free within nine eighths of the TTL, plus one and a half seconds. One second is for
+// rounding, and half a second for etcd to notice. Each change of leader adds the same time again. The key of a crashed
+// waiter stays in the queue equally long. During that time, a lock that is released is not granted to the waiters
+// behind the crashed waiter.
 //
 // One fault of etcd ends grants early. A leader that is suspended for longer than a session's TTL and then continues
 // revokes sessions that its successor has renewed (seen in 3.7.3). The next waiter is then granted the lock at once.

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A cluster that was restored from a snapshot with bumped revisions, as the documentation says, has the locks of the
-// snapshot and no later locks, and all new tokens are larger than old tokens. Without --bump-revision, tokens step
+// If a cluster is restored from a snapshot with --bump-revision, as the documentation says, all new tokens are larger
+// than old tokens. The cluster has the locks of the snapshot, and no later locks. Without --bump-revision, tokens step
 // back, so the documentation requires this option.
 func TestARestoredSnapshot(t *testing.T) {
 	t.Parallel()

@@ -22,9 +22,9 @@ import (
 )
 
 // A cluster that requires client certificates serves clients that present a valid one in their tls.Config. A client
-// without a certificate, with one of another authority, or that does not trust the server's, gets no lock, and the
-// error is not ErrHeld. If the client does not trust the server's certificate, the error says so. In the other cases
-// the text depends on what the server sends before it closes the connection.
+// gets no lock if it has no certificate, if another authority signed its certificate, or if it does not trust the
+// server's certificate. The error is then not ErrHeld. If the client does not trust the server's certificate, the error
+// says so. In the other cases the text depends on what the server sends before it closes the connection.
 func TestCertificatesOfBothSides(t *testing.T) {
 	t.Parallel()
 	ours, theirs := newAuthority(t), newAuthority(t)

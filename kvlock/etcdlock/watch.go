@@ -43,9 +43,9 @@ func endsWait(err error) bool { return errors.Is(err, errEntryLost) || driver.Is
 // watch waits until the entry before the waiter's own may have been deleted, and renews the session meanwhile. It also
 // returns if the watch ends for another reason: its revision was compacted, or the node has no leader.
 //
-// It watches from the current revision, and reads the queue again if the store has changed since the last look. It does
-// not watch from the revision of that look, because etcd may delay the events of a watch from a past revision by up to
-// a tenth of a second.
+// It watches from the current revision, and reads the queue again if the store has changed since the last look. A watch
+// from the revision of that look would be slower: etcd may delay the events of a watch from a past revision by up to a
+// tenth of a second.
 func (w *waiter) watch(ctx context.Context) error {
 	inner, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	replies := w.listen(inner)

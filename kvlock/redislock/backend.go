@@ -87,9 +87,9 @@ func heedsDeadlines(client redis.UniversalClient) bool {
 // and never when ctx is cancelled. The goroutine of an abandoned request ends with the client's own timeouts, or when
 // the client is closed.
 //
-// If the client heeds deadlines and the server answered the last request, do makes the request without a goroutine,
-// because switching goroutines takes as long as the server needs for a request. If the server hangs during that
-// request, the deadline of ctx ends the request, but a cancellation does not.
+// If the client heeds deadlines and the server answered the last request, do makes the request without a goroutine.
+// Switching goroutines would take as long as the server needs for a request. If the server hangs during that request,
+// the deadline of ctx ends the request, but a cancellation does not.
 func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T, error)) (T, error) {
 	var none T
 	if b.err != nil {

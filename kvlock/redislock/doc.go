@@ -19,13 +19,14 @@
 //
 // # Limits
 //
-// One Redis server excludes other holders while it keeps its data. A restart that loses data, FLUSHALL, and a failover
-// to a replica that lacks the last grants each admit a second holder while the first still trusts its lease.
-// [Replicated] makes this less likely, but not impossible. A Cluster has the same limits for each slot. So protect your
-// data: [Guard] rejects stale tokens for data in Redis, and package fence for data in a SQL database.
+// One Redis server excludes other holders while it keeps its data. After FLUSHALL, a restart that loses data, or a
+// failover to a replica that lacks the last grants, the server may grant a lock to a second holder. The first holder
+// still trusts its lease then. [Replicated] makes this less likely, but not impossible. A Cluster has the same limits
+// for each slot. So protect your data: [Guard] rejects stale tokens for data in Redis, and package fence for data in a
+// SQL database.
 //
-// For each lock, time never goes back. If the server's clock is set back, the lock of a crashed holder stays held for
-// longer, by as much as the clock was set back. A forced release frees it. If the clock is set forward, leases end
+// For each lock, time never goes back. If the server's clock is set back, the lock of a crashed holder stays held
+// longer, by the time that the clock was set back. A forced release frees it. If the clock is set forward, leases end
 // early.
 //
 // # The client
@@ -42,8 +43,9 @@
 // it. Weak persistence, and replicas that no grant waits for, become warnings of the [driver.Capabilities]. When the
 // server's memory is full it grants no new locks, but held locks can be renewed and released.
 //
-// An account needs EVAL and EVALSHA, INFO, SCAN to list and prune, SUBSCRIBE to wait, the commands of the scripts, and
-// the keys and channels of the prefix. docs/redis.md has the ACL line, and says what to set on a server and why.
+// An account needs EVAL, EVALSHA, INFO, and the commands of the scripts. It needs SCAN to list and prune, and SUBSCRIBE
+// to wait. It also needs access to the keys and channels of the prefix. docs/redis.md has the ACL line, and says what
+// to set on a server and why.
 //
 // # Redlock
 //

@@ -15,7 +15,7 @@ import (
 //
 // All waiters of a backend share one connection. The first waiter opens it, and the last waiter closes it. When the
 // backend has replaced a broken connection, it wakes all waiters. If the account may not SUBSCRIBE, Notify fails at
-// once, [Backend.Capabilities] has a warning, and the backend tries to subscribe again after a minute at the earliest.
+// once, and [Backend.Capabilities] has a warning. The backend tries to subscribe again after a minute at the earliest.
 //
 // On a Cluster, the backend uses ordinary pub/sub, which every server forwards to the others. Sharded pub/sub would
 // need a connection for each slot that has waiters.

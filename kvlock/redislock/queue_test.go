@@ -81,7 +81,7 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 	require.NoError(t, all[2].Release(t.Context(), g))
 }
 
-// If a notified waiter does not acquire the lock, for example because its process is suspended, it delays the other
+// A notified waiter may not acquire the lock, for example because its process is suspended. It then delays the other
 // waiters once, by the 50 ms of its reservation. The next release notifies the next waiter. On a Cluster, a killed
 // waiter causes the same delay.
 func testReservationEnds(t *testing.T, open func() redis.UniversalClient, disturb func(first *person)) {

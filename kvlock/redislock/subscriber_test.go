@@ -109,7 +109,7 @@ func TestManyNamesShareOneSubscription(t *testing.T) {
 	listen(t, b, 1)
 }
 
-// If the subscription's connection breaks or no longer answers, the backend opens a new connection and then wakes all
+// If the subscription's connection breaks or no longer answers, the backend opens a new connection. It then wakes all
 // waiters, because notifications may have been lost. After that, releases wake them again.
 func TestReconnectWakesAllWaiters(t *testing.T) {
 	t.Parallel()

@@ -53,8 +53,8 @@ func TestANodeThatWasDownBeforeTheClient(t *testing.T) {
 	assert.Equal(t, g.Token.String(), f.raw[2].HGet(ctx, f.row("x"), "confirmed").Val())
 }
 
-// If a node was down at first and turns out to be the same server as another node, later calls fail with an error that
-// says so, like a first call.
+// A node that was down at first turns out to be the same server as another node. Later calls then fail with the same
+// error as a first call.
 func TestAnUnfitNodeThatWasDown(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

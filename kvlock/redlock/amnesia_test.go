@@ -261,8 +261,8 @@ func TestAnotherRun(t *testing.T) {
 	}
 }
 
-// If a lease is released while a renewal copies it to a node that lacks it, the copy does not restore the lease at that
-// node.
+// A lease may be released while a renewal copies it to a node that lacks it. The copy then does not restore the lease
+// at that node.
 func TestReleasedIsNotPutBack(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

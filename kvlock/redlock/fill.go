@@ -32,7 +32,7 @@ func (t *tally) fill(ctx context.Context, n *node, missing []int) {
 }
 
 // copies returns the calls that put leases into a node. It reads the holder and note of each lease from a node that has
-// the lease, and skips leases that have been released or are being released. A running release may already have reached
+// the lease. It skips leases that have been released or are being released. A running release may already have reached
 // the node that lacks the lease, although it has not reached the node that has it.
 func (t *tally) copies(ctx context.Context, grants []int) []redisbase.Call {
 	o := t.redlock.options

@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// The backend inserts a server's run id into the text of scripts, so it refuses a server whose run id contains anything
-// but letters and digits.
+// The backend inserts a server's run id into the text of scripts. So it refuses a server if the run id has characters
+// other than letters and digits.
 func TestARunIDOfOtherCharactersIsRefused(t *testing.T) {
 	t.Parallel()
 	for id, fits := range map[string]bool{

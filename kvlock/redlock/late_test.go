@@ -14,9 +14,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// Promise 1: the undo of a failed attempt ends only the grant of that attempt. If the undo arrives after a later
-// attempt of the same acquisition was granted the lock, the node keeps the later grant, which may be needed for the
-// majority.
+// Promise 1: the undo of a failed attempt ends only the grant of that attempt. The undo may arrive after a later
+// attempt of the same acquisition was granted the lock. The node then keeps the later grant, which may be needed for
+// the majority.
 func TestGivesBackTooLate(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -87,8 +87,8 @@ func TestFillsInNothingThatIsOver(t *testing.T) {
 	}
 }
 
-// After the release of a lock with a minimum hold, refusals have the reason MinHold and not Leased, even if one of
-// three nodes has not received the release yet.
+// After the release of a lock with a minimum hold, refusals have the reason MinHold and not Leased. This holds even if
+// one of three nodes has not received the release yet.
 func TestReleasedIsNotHeld(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -14,9 +14,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Release implements [driver.Backend]. It sends the release to all nodes in parallel, and returns when a majority of
-// the nodes has released the lock, or when no majority can know the grant. Slower nodes get the release in the
-// background.
+// Release implements [driver.Backend]. It sends the release to all nodes in parallel. It returns when a majority of the
+// nodes has released the lock, or when no majority can know the grant. Slower nodes get the release in the background.
 func (r *Backend) Release(ctx context.Context, g driver.Grant) error {
 	err := r.release(ctx, g)
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) {
@@ -57,9 +56,9 @@ func (r *Backend) release(ctx context.Context, g driver.Grant) error {
 	return r.awaitReleases(ctx, answers, limit)
 }
 
-// awaitTurn waits until earlier requests for the lock at the node have ended. It waits for longer than the caller of
-// Release, namely as long as both rounds of an acquire, or a copy of the lease, may take. Otherwise the release would
-// not be sent, and the node would keep a lock that has no holder.
+// awaitTurn waits until earlier requests for the lock at the node have ended. It waits longer than the caller of
+// Release: as long as both rounds of an acquire, or a copy of the lease, may take. Otherwise the release would not be
+// sent, and the node would keep a lock that has no holder.
 func (r *Backend) awaitTurn(ctx context.Context, n *node, t *turn, ttl time.Duration) error {
 	limit := 2 * r.options.limit(ttl)
 	if n.isUnknown() {

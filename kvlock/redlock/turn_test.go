@@ -71,9 +71,9 @@ func TestDoesNotOvertakeItself(t *testing.T) {
 	}
 }
 
-// If the acquire request of a lease is still on its way to a slow node, the node gets the release of the lease after
-// that request, as long as it answers within NodeTimeout. Otherwise the node would keep the lock without a holder for a
-// whole TTL.
+// The acquire request of a lease may still be on its way to a slow node when the lease is released. If the node answers
+// within NodeTimeout, it gets the release after that request. Otherwise the node would keep the lock without a holder
+// for a whole TTL.
 func TestReleasesAtANodeThatLags(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -134,7 +134,7 @@ func enoughToAdmit(votes []vote, nodes int) bool {
 	return answers-count(votes, vote.forgetful) >= quorum || answers == nodes || overdue > 0 && answers >= quorum
 }
 
-// disagree reports whether a release is in progress. This is so if, among the nodes that know the largest token, some
+// disagree reports whether a release is in progress. During a release, some of the nodes that know the largest token
 // say that the lock is held, and others say that it was released.
 func disagree(votes []vote) bool {
 	var largest driver.Token
@@ -174,7 +174,7 @@ func (r *Backend) mayHold(votes []vote, token driver.Token) bool {
 
 // soonest returns a refusal that ends when the lock is free at as many refusing nodes as needed. The holder and reason
 // come from the node with the largest token. Among nodes with the same token, they come from the last of the needed
-// nodes, because a slower node may not have received a release yet. soonest returns nil if no node refuses.
+// nodes. A slower node may not have received a release yet. soonest returns nil if no node refuses.
 func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 	list := slices.DeleteFunc(slices.Clone(votes), func(v vote) bool { return !kind(v) })
 	if len(list) == 0 {

@@ -113,8 +113,8 @@ func lostReplyIsNotFoundInAnEarlierSession(t *testing.T, n *network) {
 	require.Greater(t, second.Token, first.Token)
 }
 
-// existingNodeIsNotDenied: if an attempt has created a node and then cannot reach a server, its error is not marked as
-// not applied, and the node is deleted. Otherwise the node would stay at the head of the queue for as long as the
+// existingNodeIsNotDenied: an attempt has created a node and then cannot reach a server. Its error is not marked as not
+// applied, and the backend deletes the node. Otherwise the node would stay at the head of the queue for as long as the
 // session lives.
 func existingNodeIsNotDenied(t *testing.T, n *network) {
 	b, err := n.open()

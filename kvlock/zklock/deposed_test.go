@@ -17,8 +17,8 @@ import (
 )
 
 // After a lost reply, the backend does not believe a deposed leader that does not know of its deposition. Such a leader
-// answers a sync alone, although it does not have the node. Otherwise the acquisition would be reported as not applied,
-// and its node would stay at the head of the queue for as long as the session lives.
+// answers a sync alone, although it does not have the node. Otherwise the acquisition would be reported as not applied.
+// Its node would stay at the head of the queue for as long as the session lives.
 //
 // The test cuts the leader off and restarts the other servers, so that they elect a new leader. The old leader gives up
 // only when it has heard nothing from the other servers for syncLimit. The client has one address. During the request,

@@ -106,8 +106,8 @@ func without(c *testserver.ZooKeeperEnsemble, node *testserver.ZooKeeperNode) (o
 	return others
 }
 
-// leaseOutlivesLeaders: a lease survives when the leader is killed, when the leader is suspended for longer than an
-// election, and when all servers are restarted at once. No other process is granted the name during these faults, and a
+// leaseOutlivesLeaders: a lease survives when the leader is killed, or is suspended for longer than an election. It
+// also survives when all servers are restarted at once. No other process is granted the name during these faults, and a
 // waiter is granted it after the release.
 func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
 	where := root()
@@ -170,7 +170,7 @@ func leaseOutlivesLeaders(t *testing.T, c *testserver.ZooKeeperEnsemble) {
 }
 
 // minorityLosesFirst: a holder whose server is cut off from the majority stops trusting its lease before the majority
-// grants the name again, although the cut-off server still answers the client's pings.
+// grants the name again. The cut-off server still answers the client's pings.
 func minorityLosesFirst(t *testing.T, c *testserver.ZooKeeperEnsemble, minority *testserver.ZooKeeperNode) {
 	where := root()
 	majority := without(c, minority)

@@ -56,8 +56,8 @@ func (b *Backend) enterQueue(ctx context.Context, r driver.Request, wait func(*d
 }
 
 // stand puts an entry into the queue, and creates the lock's node first if it is missing. If this process does not know
-// that the lock's node exists, stand looks it up first, because an attempt that fails without the node costs a commit
-// too.
+// that the lock's node exists, stand looks it up first. An attempt that fails because the node is missing would cost a
+// commit too.
 func (b *Backend) stand(ctx context.Context, s *session, r driver.Request) (*entry, error) {
 	b.mu.Lock()
 	_, known := b.versions.get(r.Key)

@@ -127,8 +127,8 @@ func waitersAreServedInOrder(t *testing.T, n *network) {
 	assert.IsIncreasing(t, tokens)
 }
 
-// If the first waiter in the queue dies, a released lock stays blocked for the waiters behind it only until the servers
-// end the dead waiter's session.
+// If the first waiter in the queue dies, the waiters behind it are not granted a released lock until the servers end
+// the dead waiter's session. Then the next waiter is granted the lock.
 func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -153,7 +153,7 @@ func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 }
 
 // deadWaiterGrantsNothing: if a waiter in the middle of the queue dies, the waiters that watched its node read the
-// queue, find other nodes before their own, and continue to wait. Other waiters do nothing.
+// queue. They find other nodes before their own, and continue to wait. Other waiters do nothing.
 func deadWaiterGrantsNothing(t *testing.T, n *network) {
 	g, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
@@ -184,8 +184,8 @@ func deadWaiterGrantsNothing(t *testing.T, n *network) {
 	require.NoError(t, <-waits)
 }
 
-// waiterBehindOthersNoticesItsDeletion: if the node of a waiter that is not the first is deleted, the waiter notices
-// this during its wait, although none of the nodes that it watches has changed.
+// waiterBehindOthersNoticesItsDeletion: a waiter that is not the first does not watch its own node. If this node is
+// deleted, the waiter still notices it during its wait.
 func waiterBehindOthersNoticesItsDeletion(t *testing.T, n *network) {
 	_, err := n.watching.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)

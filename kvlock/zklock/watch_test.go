@@ -2,7 +2,7 @@ package zklock
 
 import "testing"
 
-// Events on one connection arrive in the order in which they happened, so their order shows whether the waiter's own
+// Events on one connection arrive in the order in which they happened. So their order shows whether the waiter's own
 // node existed longer than the other node. If the watch on its own node was set on another connection, the waiter must
 // ask the server.
 func TestOrderIsThatOfOneConnection(t *testing.T) {

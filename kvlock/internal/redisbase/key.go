@@ -106,8 +106,8 @@ func (p Prefix) Validate(pkg string) error {
 	return nil
 }
 
-// tagged reports whether prefix has a hash tag, or no opening brace. If a prefix had a brace without a hash tag, the
-// braces that Recorded appends to a record's key would not be the hash tag of that key.
+// tagged reports whether prefix has a hash tag, or no opening brace. Recorded appends braces to a record's key. They
+// would not be the hash tag of that key if the prefix had an opening brace without a hash tag.
 func tagged(prefix string) bool {
 	_, tag, brace := strings.Cut(prefix, "{")
 	return !brace || strings.IndexByte(tag, '}') > 0

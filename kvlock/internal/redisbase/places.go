@@ -8,9 +8,10 @@ import (
 )
 
 // Places records the names for which this process waits. The process is in the queue of each of these locks (see
-// queue.lua) from its first refused request as a waiter until it is granted the lock or gives up. A release notifies
-// the first process of the queue, on that process's own channel. The release also reserves the lock for the notified
-// process briefly, so that the releasing process cannot acquire the lock again before it.
+// queue.lua). It enters the queue with its first refused request as a waiter, and stays there until it is granted the
+// lock or gives up. A release notifies the first process of the queue, on that process's own channel. The release also
+// reserves the lock for the notified process briefly, so that the releasing process cannot acquire the lock again
+// before it.
 type Places struct {
 	ID driver.Nonce // identifies this process in the queue
 

@@ -1,9 +1,9 @@
 -- This file is prepended to the scripts that use it. It implements the queue of the processes that wait for a lock. The
 -- queue is a linked list in the lock's hash, so each step takes constant time for any number of waiters. The field
--- "queue" holds the id of the first waiter, the id of the last waiter, the number of waiters, and the number that the
--- newest waiter got. The field "w:ID" describes the waiter with this id. It holds the ids of the waiters before and
--- behind it ('-' if there is none), its number, and when it was last seen, in microseconds. If there are no waiters,
--- these fields do not exist.
+-- "queue" holds the ids of the first and the last waiter, the count of waiters, and the number of the newest waiter.
+-- The field "w:ID" describes the waiter with this id. It holds the ids of the waiters before and behind it, or '-' if
+-- there is none. It also holds the waiter's number, and when the waiter was last seen, in microseconds. If there are no
+-- waiters, these fields do not exist.
 local function waiter(key, id)
     local entry = redis.call('HMGET', key, 'w:' .. id)[1]
     if entry then
@@ -15,7 +15,7 @@ local function put(key, id, before, behind, number, seen)
     redis.call('HSET', key, 'w:' .. id, before .. ' ' .. behind .. ' ' .. number .. ' ' .. seen)
 end
 
--- ends returns the first waiter, the last waiter, the number of waiters, and the number that the newest waiter got.
+-- ends returns the ids of the first and the last waiter, the count of waiters, and the number of the newest waiter.
 local function ends(key)
     local queue = redis.call('HMGET', key, 'queue')[1]
     if not queue then
