@@ -20,8 +20,9 @@ func FromContext(ctx context.Context) (*Lease, bool) {
 	return all[0], true
 }
 
-// LeasesFromContext returns all leases that ctx carries together: those of a call of [Locker.AcquireAll], in the order of
-// its names, or a single lease. It returns nil if ctx carries none. The caller must not change the slice.
+// LeasesFromContext returns all leases that ctx carries together: those of a call of [Locker.AcquireAll],
+// in the order of its names, or a single lease. It returns nil if ctx carries no lease. The caller must not change
+// the slice.
 func LeasesFromContext(ctx context.Context) []*Lease {
 	all, _ := ctx.Value(leaseKey{}).([]*Lease)
 	return all
@@ -42,7 +43,7 @@ func (c trusted) Err() error {
 	return c.Context.Err()
 }
 
-// ended returns why one of the leases has ended, or nil while all are held.
+// ended returns the reason why one of the leases has ended, or nil while all leases are held.
 func (c trusted) ended() error {
 	for _, le := range c.leases {
 		if err := le.Err(); err != nil {
@@ -52,7 +53,7 @@ func (c trusted) ended() error {
 	return nil
 }
 
-// scope returns a context that ends with ctx or with c. The caller must call leave.
+// scope returns a context that ends when ctx or c ends. The caller must call leave.
 func (c trusted) scope(ctx context.Context) (scope context.Context, leave func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c, func() { cancel(context.Cause(c)) })

@@ -14,18 +14,19 @@ import (
 // call that competes only with other calls of AcquireAll seldom needs more than two.
 const mostRefusals = 8
 
-// gathering is one call of AcquireAll. It never waits for a name while it holds another one, except in order.
+// gathering holds the state of one call of AcquireAll. A call never waits for a name while it holds another name,
+// except in gatherInOrder.
 //
-// The names are requested together. After a refusal, all granted names are released, and the call waits for one of the
-// refused names. So two calls cannot wait for each other. They could refuse each other again and again, but the next
-// attempt of each begins with the grant of the name for which it has waited.
+// The names are requested together. After a refusal, all granted names are released, and the call waits for one of
+// the refused names. So two calls cannot wait for each other. Two calls could refuse each other repeatedly.
+// But each call begins its next attempt with the grant of the name for which it has waited.
 type gathering struct {
 	locker  *Locker
-	ctx     context.Context // the caller's
+	ctx     context.Context // the context that the caller gave
 	names   []string        // in the caller's order
 	opts    []Option
 	started time.Time
-	first   *acquisition            // of the first name, for its settings and the event of a failure
+	first   *acquisition            // an acquisition of the first name, used for its settings and for the event AcquireFailed
 	all     map[string]*acquisition // the last acquisition of each name; none after abandon
 }
 
@@ -81,8 +82,8 @@ func (g *gathering) gather() error {
 	return nil
 }
 
-// tryMissing requests all names that are not granted, at the same time. After a failure it returns one of the names
-// that failed, and its error. A refusal counts less than another failure.
+// tryMissing requests all names that are not granted, at the same time. If requests fail, it returns one of the
+// failed names, and the error of that name. It returns a refusal only if there is no other failure.
 func (g *gathering) tryMissing() (failed string, err error) {
 	missing := slices.DeleteFunc(slices.Clone(g.names), func(name string) bool {
 		a := g.all[name]
@@ -104,9 +105,9 @@ func (g *gathering) tryMissing() (failed string, err error) {
 // errNotInTime is the error of gatherInOrder when its time is over.
 var errNotInTime = errors.New("the names were not granted in time")
 
-// gatherInOrder waits for one name after the other, and keeps those that are granted. The order is the same in every
-// process, so calls of AcquireAll do not wait for each other. A caller that holds one of the names and waits for
-// another one outside of AcquireAll may have another order, so the time is limited.
+// gatherInOrder waits for one name after the other, and keeps the granted names. The order is the same in every
+// process, so calls of AcquireAll do not deadlock with each other. Callers that acquire two of the names without
+// AcquireAll may use another order. Therefore gatherInOrder stops after one TTL.
 func (g *gathering) gatherInOrder() error {
 	ctx, cancel := context.WithTimeout(g.ctx, g.first.cfg.ttl)
 	defer cancel()
@@ -147,7 +148,8 @@ func (g *gathering) enter(ctx context.Context, names []string) error {
 	return nil
 }
 
-// seal seals all leases. A seal waits for transactions of earlier holders, so it begins when no name is missing.
+// seal seals all leases. A seal waits for transactions of earlier holders, so gathering seals only after all names
+// have been granted.
 func (g *gathering) seal() error {
 	errs := make([]error, len(g.names))
 	crew.Together(len(g.names), func(i int) {

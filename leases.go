@@ -11,9 +11,9 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Leases are the leases that one call of [Locker.AcquireAll] acquired, one for each name. Each is an ordinary lease with
-// its own token. Together they have one context, which ends when the first of them ends. Leases is safe for concurrent
-// use.
+// Leases are the leases that one call of [Locker.AcquireAll] acquired, one for each name. Each is an ordinary lease
+// with its own token. Together the leases have one context, which ends when the first lease ends.
+// Leases is safe for concurrent use.
 type Leases struct {
 	all []*Lease // in the order of the names
 	ctx trusted
@@ -22,11 +22,11 @@ type Leases struct {
 // AcquireAll acquires all of names, or none. It takes from 1 to 64 different names, in any order. Two calls of
 // AcquireAll never deadlock with each other.
 //
-// AcquireAll requests all names at once. If a name is held, AcquireAll releases the others and waits for that name
-// while it holds none of the names. When that name is granted, AcquireAll requests the others again. If it has been
-// refused eight times, users of the single names may be starving it. It then waits for one name after the other, in
-// the order of their bytes, and holds the earlier names meanwhile. It does so for one TTL at most, and then begins
-// again.
+// AcquireAll requests all names at once. If a name is held, AcquireAll releases the granted names and waits for the
+// held name, while it holds none of the names. When that name is granted, AcquireAll requests the other names again.
+// After eight refusals, AcquireAll may be starved by callers that use single names. It then waits for one name after
+// the other, in the order of their bytes, and holds the earlier names meanwhile. If that takes longer than one TTL,
+// AcquireAll releases the names and begins again.
 //
 // The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] has the [*HeldError] of one of the names.
 // The option [Wait] limits the whole call. With [Fenced], AcquireAll seals each lease after all names have been granted.
@@ -40,9 +40,9 @@ func (l *Locker) AcquireAll(ctx context.Context, names []string, opts ...Option)
 	return newLeases(ctx, all), nil
 }
 
-// DoAll acquires all of names as [Locker.AcquireAll] does, runs fn as [Locker.Do] does, and releases. The ctx of fn ends
-// when ctx does, or when the first of the leases is no longer trusted. [LeasesFromContext] returns the leases of that
-// ctx.
+// DoAll acquires all of names as [Locker.AcquireAll] does, runs fn as [Locker.Do] does, and releases the leases.
+// The ctx of fn ends when ctx does, or when the first of the leases is no longer trusted. [LeasesFromContext] returns
+// the leases of that ctx.
 func (l *Locker) DoAll(ctx context.Context, names []string, fn func(ctx context.Context, leases *Leases) error, opts ...Option) error {
 	leases, err := l.AcquireAll(ctx, names, opts...)
 	if err != nil {
@@ -81,8 +81,8 @@ func (ls *Leases) String() string {
 	return strings.Join(texts, "; ")
 }
 
-// Context returns a context that ends when the first of the leases is no longer trusted, as [Lease.Context] does for one
-// lease. The checks of a guard of package fence check all leases of this context.
+// Context returns a context that ends when the first of the leases is no longer trusted, as [Lease.Context] does for
+// one lease. With this context, each check of a guard of package fence checks all leases.
 func (ls *Leases) Context() context.Context { return ls.ctx }
 
 // Err returns nil while all leases are held and trusted. Afterwards it returns the reason why one of them ended, as
@@ -100,8 +100,8 @@ func (ls *Leases) ExpiresAt() time.Time {
 	return first
 }
 
-// Release releases all leases at the same time, each as [Lease.Release] does. It tries to release every lease, and
-// returns the errors of all.
+// Release releases all leases at the same time, each as [Lease.Release] does. It tries to release every lease,
+// and returns the errors of all releases.
 func (ls *Leases) Release(ctx context.Context) error {
 	errs := make([]error, len(ls.all))
 	crew.Together(len(ls.all), func(i int) { errs[i] = ls.all[i].Release(ctx) }, func() {})

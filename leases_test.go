@@ -37,7 +37,7 @@ func allOf(ctx context.Context, l *rowlock.Locker, names []string, opts ...rowlo
 
 var three = []string{"c", "a", "b"}
 
-// The leases of AcquireAll are ordinary leases, in the order of the names, and end together.
+// The leases of AcquireAll are ordinary leases, in the order of the names, and Leases.Release releases all of them.
 func TestAllAreOrdinaryLeases(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -71,7 +71,7 @@ func TestAllAreOrdinaryLeases(t *testing.T) {
 	})
 }
 
-// Promise 1: a caller that waits for several names holds none of them meanwhile.
+// Promise 1: while a call of AcquireAll waits for a held name, it holds none of its names.
 func TestAllHoldsNothingWhileItWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)
@@ -174,8 +174,9 @@ func TestAllIsNotStarved(t *testing.T) {
 	})
 }
 
-// Promise 9: after eight refusals, AcquireAll holds the earlier names while it waits for the others. If the holder of a
-// later name waits for an earlier one, AcquireAll yields within one TTL, so that both are served.
+// Promise 9: after eight refusals, AcquireAll holds the earlier names while it waits for the others.
+// If the holder of a later name waits for an earlier name, AcquireAll releases its names within one TTL,
+// so that both callers are served.
 func TestAllYieldsToAnotherOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const ttl = 5 * time.Second
@@ -183,7 +184,7 @@ func TestAllYieldsToAnotherOrder(t *testing.T) {
 		names := []string{"a", "b"}
 		mine := map[string]*rowlock.Lease{"a": acquire(t, l, "a")}
 		got := allOf(background, other, names, rowlock.TTL(ttl))
-		swap := func(from, to string) { // the caller gets the name that it waits for, and is refused the other
+		swap := func(from, to string) { // AcquireAll is granted the name that it waits for, and is refused the other name
 			mine[to] = acquire(t, l, to, rowlock.Wait(0))
 			require.NoError(t, mine[from].Release(background))
 			delete(mine, from)
@@ -253,7 +254,7 @@ func TestAllThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// Promise 5: even if a reply is lost, AcquireAll ends with all names held, and nothing is left after their release.
+// Promise 5: even if a reply is lost, AcquireAll acquires all names. After their release no name stays held.
 func TestAllWithLostReplies(t *testing.T) {
 	for lost := range 14 {
 		t.Run(fmt.Sprint(lost), func(t *testing.T) {
@@ -285,7 +286,7 @@ func TestAllWithLostReplies(t *testing.T) {
 	}
 }
 
-// Promise 3: the context of several leases ends when the first of them is lost, and DoAll says so.
+// Promise 3: the context of several leases ends when the first lease is lost, and DoAll returns the loss.
 func TestAllEndWithTheFirst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -306,7 +307,7 @@ func TestAllEndWithTheFirst(t *testing.T) {
 	})
 }
 
-// A MinHold does not keep names that were granted to a call that did not get all of them.
+// If AcquireAll fails, MinHold does not apply to the names that were granted to it meanwhile.
 func TestAllIgnoresMinHoldForWhatItGivesBack(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)
@@ -317,7 +318,7 @@ func TestAllIgnoresMinHoldForWhatItGivesBack(t *testing.T) {
 	})
 }
 
-// AcquireAll seals each lease once, after all have been granted. If one seal fails, no name stays held.
+// AcquireAll seals each lease once, after all names have been granted. If one seal fails, no name stays held.
 func TestAllSealsWhenAllAreGranted(t *testing.T) {
 	broken := errors.New("broken")
 	for _, fail := range []error{nil, broken} {

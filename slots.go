@@ -49,7 +49,7 @@ func (l *Locker) AcquireAny(ctx context.Context, names []string, opts ...Option)
 	return winner.run(func() (*Lease, error) { return winner.lease, nil })
 }
 
-// checkNames reports why names cannot be the names of one call.
+// checkNames returns an error if names is empty, too long, or has a name twice.
 func checkNames(which string, names []string) error {
 	if len(names) == 0 || len(names) > mostNames {
 		return fmt.Errorf("rowlock: acquire %s of %d names: must be 1 to %d", which, len(names), mostNames)
@@ -135,8 +135,8 @@ func (c *contest) winner() (*acquisition, error) {
 	return winner, err
 }
 
-// enter makes an acquisition for each name, in the order of names, starting with a random one. After an error there
-// are none.
+// enter makes an acquisition for each name, in the order of names, starting with a random one. After an error,
+// there is no acquisition.
 func (c *contest) enter(ctx context.Context) error {
 	c.all = nil
 	all, first := make([]*acquisition, 0, len(c.names)), rand.N(len(c.names))

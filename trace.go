@@ -123,7 +123,7 @@ type ResolvedEvent struct {
 	Err   error // the last error, if the background task gave up; a grant then ends with its TTL
 }
 
-// emit calls the function that pick chooses, for each trace of cfg that has it.
+// emit calls the function that pick chooses, for each trace of cfg in which this function is not nil.
 func emit[E any](cfg *settings, pick func(*Trace) func(E), event E) {
 	for _, t := range cfg.traces {
 		tell(t, pick, event)

@@ -231,7 +231,7 @@ const (
 // is longer than the hold, next uses that time, up to longestSeries.
 type poll struct {
 	backoff backoff.Backoff
-	ahead   int       // waiters ahead, by the last reply
+	ahead   int       // number of waiters ahead, according to the last reply
 	from    time.Time // when the store first reported the present value of ahead
 }
 

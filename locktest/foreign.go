@@ -43,7 +43,8 @@ func otherToken(t *trial, g driver.Grant) []driver.Grant {
 	return []driver.Grant{older, newer}
 }
 
-// foreignRenewal uses the holder's own client. If grants end with a session, another client would differ by its session anyway.
+// foreignRenewal uses the holder's own client. If grants end with a session, a renewal by another client would be
+// rejected because of its session.
 func foreignRenewal(t *trial, alter func(*trial, driver.Grant) []driver.Grant) {
 	a, b := t.open(), t.open()
 	g := t.grant(a, t.request(t.key("x")))

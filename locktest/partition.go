@@ -30,7 +30,7 @@ var partitionCases = []testCase{
 	},
 }
 
-// callLimit is how long one operation waits for a store that hangs, for leases of a few seconds.
+// callLimit is the longest time that one operation waits for a store that hangs, if the TTL is a few seconds.
 const callLimit = 5 * time.Second
 
 func (t *trial) cut(b driver.Backend) {
