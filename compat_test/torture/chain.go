@@ -21,11 +21,11 @@ const (
 	longestWait = 5 * time.Second
 )
 
-// stubborn is how often a holder retries a write that was refused.
+// stubborn is how many times a holder retries a write that was rejected.
 const stubborn = 6
 
-// chain does the work of a holder. It reads the ends of the chains once. Then it runs a few transactions that append to all
-// chains, mostly without checking the lease. After a refused write it retries.
+// chain does the work of a holder. It reads the ends of the chains once. Then it runs a few transactions that append
+// to all chains, mostly without checking the lease. After a rejected write it retries.
 func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tempo, sealer rowlock.Sealer, fenced bool, resources ...string) {
 	var opts []rowlock.Option
 	if sealer != nil {
@@ -62,7 +62,7 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tem
 	h.look()
 }
 
-// chained is a hold, with the ends of the chains that the hold has read.
+// chained is a lease of a worker, and the last values of the chains that the worker has read under the lease.
 type chained struct {
 	*hold
 	random    *rand.Rand
@@ -136,7 +136,8 @@ func (c *chained) within(ctx context.Context, fenced bool, fn func(context.Conte
 	return tx.Commit()
 }
 
-// read reads the ends of the chains. The end of an empty chain is 0. read retries a transaction that the database rolled back.
+// read reads the last values of the chains. The last value of an empty chain is 0.
+// If the database rolls the transaction back, read retries it.
 func (c *chained) read() bool {
 	for range stubborn {
 		outcome, err := c.attempt(c.fenced && !c.mutant.unchecked && !c.mutant.blind, func(ctx context.Context, tx *sql.Tx) error {

@@ -10,7 +10,8 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// churn acquires and releases a lock. Sometimes it gives up before the answer, and sometimes it holds the lock for several renewals.
+// churn acquires and releases a lock. Sometimes it cancels the acquire before the answer,
+// and sometimes it holds the lock for several renewals.
 func (w *worker) churn(ctx context.Context, r *rand.Rand, name string, usual tempo) {
 	ask := w.locker.TryAcquire
 	if r.IntN(2) == 0 {
@@ -38,8 +39,8 @@ func (w *worker) churn(ctx context.Context, r *rand.Rand, name string, usual tem
 	}
 }
 
-// relayWait is longer than the time that the checker allows a waiter that was suspended during a release. If a waiter gave up
-// earlier, the checker could not judge it.
+// relayWait is how long a waiter of the relay waits. It is longer than the limit of the checker for a waiter
+// that was suspended during a release, so that the checker sees when the waiter exceeds the limit.
 const relayWait = 30 * time.Second
 
 // relay competes with all other workers for one name, and releases the name after each grant.

@@ -22,9 +22,9 @@ func (s *seen) add(e history.Event) {
 	}
 }
 
-// enough reports whether the run has seen enough for the checker. On a slow machine this takes longer.
+// enough reports whether the run has made enough observations for the checker. On a slow machine this takes longer.
 func (r *run) enough(ctx context.Context) bool {
-	r.fleet.holder("") // holder reads the workers' logs
+	r.fleet.holder("") // the call of holder reads the new lines of the workers' logs
 	r.fleet.mu.Lock()
 	s := r.fleet.seen
 	r.fleet.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 // times as many acquisitions under the same faults. Each of these names has a chain behind the fence.
 const (
 	denseNames = 300
-	denseLoops = 10      // number of loops of each worker
-	crowded    = 10      // number of names that get half of the requests
+	denseLoops = 10      // the number of loops in each worker
+	crowded    = 10      // the number of names that get half of the requests
 	denseName  = "dense" // names are dense-000 and so on; as the target of a fault, dense means any of these names
 )
 
 // tempo determines how long a loop holds a lock.
 type tempo struct {
 	hold   time.Duration // the longest usual hold; a few holds are longer
-	seldom int           // how much rarer the longer holds are
+	seldom int           // the longer holds are this many times rarer
 }
 
 // dense acquires one of many names. Every other request goes through all names in order, so each name is granted repeatedly. One

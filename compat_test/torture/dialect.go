@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// dialect contains the differences between the databases that store the data.
+// dialect contains what differs between the databases that store the data.
 type dialect struct {
 	driver    string
 	migration migrations.Dialect

@@ -13,7 +13,7 @@ import (
 // the server again when there is room.
 type fullDisk struct {
 	disk   *testserver.Disk
-	server *testserver.Server // nil for a SQLite file
+	server *testserver.Server // nil if the store is a SQLite file
 }
 
 const diskSize = 256 << 20
@@ -26,7 +26,7 @@ func postgresOnDisk(ctx context.Context) (cluster, error) {
 	return &fullDisk{s.Disk, s}, nil
 }
 
-// sqliteOnDisk puts the file with the data into folder, on the small file system.
+// sqliteOnDisk mounts the small file system at folder. The SQLite file with the data is there.
 func sqliteOnDisk(folder string) (cluster, error) {
 	d, err := testserver.NewDisk(filepath.Join(folder, "disk"), diskSize)
 	if err != nil {

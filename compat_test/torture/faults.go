@@ -141,7 +141,7 @@ func (r *run) hitNetwork(ctx context.Context, s step, e *history.Event) {
 		all.each((*faultproxy.Proxy).Cut)
 		wait(ctx, s.For)
 		all.each((*faultproxy.Proxy).Restore)
-		e.Hit = true // the proxies do not count the bytes that vanished
+		e.Hit = true // the proxies do not count bytes that they have dropped
 	case slow:
 		all.each(func(p *faultproxy.Proxy) { p.Delay(time.Duration(s.N) * time.Millisecond) })
 		wait(ctx, s.For)
@@ -180,7 +180,7 @@ func (r *run) evict(ctx context.Context, s step) {
 	e := history.Event{Kind: history.Evict, Name: held.Name, Token: held.Token, Victim: p.worker, Outcome: history.OK, Wall: time.Now().UnixNano(), At: history.Now()}
 	token := driver.Token(held.Token)
 	if r.anonymous {
-		token, e.Victim = 0, 0 // releases the lease of any holder
+		token, e.Victim = 0, 0 // forces the release for any holder, whatever its token
 	}
 	// The event is also written before the request: the request may arrive although its reply gets lost.
 	begin := e
@@ -199,7 +199,7 @@ func (r *run) evict(ctx context.Context, s step) {
 	r.log.Write(e)
 	for end := time.Now().Add(r.ttl / 2); s.N > 0 && err == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if _, now := r.fleet.holder(held.Name); now.Token > held.Token {
-			time.Sleep(r.ttl / 100) // the new holder reads the chain first, and has not written yet
+			time.Sleep(r.ttl / 100) // waits, because the new holder reads the chain first and has not written yet
 			return
 		}
 	}

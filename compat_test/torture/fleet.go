@@ -17,7 +17,8 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// fleet is the worker processes of one run. Each process has its own slot.
+// fleet has the worker processes of one run. Each process has its own slot. If a worker is killed,
+// another process takes its slot.
 type fleet struct {
 	world *world
 	log   *history.Log
@@ -39,12 +40,12 @@ type process struct {
 	addrs   []string
 	done    chan struct{}
 	killed  bool
-	frozen  sync.Mutex // locked by the goroutine that has suspended the process
+	frozen  sync.Mutex // held by the goroutine that has suspended the process
 
 	tail  *os.File
 	part  []byte
-	holds map[string]history.Event // by name: the newest event of the lease that the worker holds
-	since map[string]int64         // by name: when the worker was last granted the name
+	holds map[string]history.Event // for each name, the newest event of the lease that the worker holds
+	since map[string]int64         // for each name, when the worker was last granted the name
 }
 
 // start starts a worker in a slot. If n is nil, the worker gets a new network.
@@ -77,7 +78,7 @@ func (f *fleet) start(slot int, n network, addrs []string) (err error) {
 	}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // Pdeathsig would kill the worker when this thread ends
+		runtime.LockOSThread() // locks the goroutine to its thread, because Pdeathsig kills the worker when this thread ends
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()
 		started <- err
@@ -111,8 +112,8 @@ func (f *fleet) kill(p *process) {
 	<-p.done
 }
 
-// holder returns the worker that holds the target of a fault, and the newest event of the lease. It uses what the workers have
-// logged so far.
+// holder returns the worker that holds the target of a fault, and the newest event of the lease.
+// It reads the logs of the workers up to now.
 func (f *fleet) holder(target string) (found *process, newest history.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +126,8 @@ func (f *fleet) holder(target string) (found *process, newest history.Event) {
 	return found, newest
 }
 
-// heldBy does the same for one worker. If the worker is suspended, the answer stays correct.
+// heldBy returns the newest event of the lease with which worker p holds target. While the worker is suspended,
+// the answer stays correct.
 func (f *fleet) heldBy(p *process, target string) (history.Event, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,14 +195,14 @@ func (f *fleet) read(p *process) {
 		case history.Granted, history.Seen, history.Read, history.Write, history.Wrote:
 			p.holds[e.Name] = e
 		case history.Release, history.Released:
-			if p.holds[e.Name].Try == e.Try { // another loop of the worker may have acquired the name meanwhile
+			if p.holds[e.Name].Try == e.Try { // another loop of the worker may have acquired the name in the meantime
 				delete(p.holds, e.Name)
 			}
 		}
 	}
 }
 
-// saw counts an event that the workers cannot count.
+// saw counts an event that is not in the workers' logs.
 func (f *fleet) saw(what func(*seen)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,8 +22,8 @@ func (h *hold) event(kind history.Kind) history.Event {
 	return history.Event{Kind: kind, Try: h.try, Name: h.lease.Name(), Token: int64(h.lease.Token()), Nonce: h.lease.Nonce().String()}
 }
 
-// look asks the lease whether it is held, and logs the answer. The end of trust is read after the answer, so a renewal in between
-// makes the end later and never earlier.
+// look checks whether the lease is still held, and logs the answer. The end of trust is read after the answer,
+// so a renewal in between makes the end later and never earlier.
 func (h *hold) look() bool {
 	e := h.event(history.Seen)
 	e.Wall, e.At = time.Now().UnixNano(), history.Now()

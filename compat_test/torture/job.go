@@ -16,7 +16,7 @@ type job struct {
 	Worker int      // each process has its own number, from 1
 	Seed   uint64
 	TTL    time.Duration
-	Mutant string        // the defect that this worker has; usually empty
+	Mutant string        // the defect that this worker has, if any
 	Pace   time.Duration // the mean delay between two runs of a loop
 	Dense  bool
 }
@@ -24,7 +24,7 @@ type job struct {
 // Each worker runs these loops, which are named after their locks. Every name except the last two also has a chain.
 const (
 	chains = 2 // the names chain-0 and chain-1: read, work, and write behind the fence
-	churns = 3 // the names churn-0 and so on: acquire and release
+	churns = 3 // the names churn-0 and so on: acquire and release only
 )
 
 const (

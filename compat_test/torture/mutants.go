@@ -20,10 +20,10 @@ type mutant struct {
 	backend  func(driver.Backend) driver.Backend
 	client   func(*client)
 
-	unchecked, blind, rash, deaf bool // for their meaning, see the places where the worker uses these fields
+	unchecked, blind, rash, deaf bool // the worker's code shows what each of these fields changes
 }
 
-// mutants are run on SQLite, because their defects do not depend on the store.
+// mutants lists the defects. They are tested on SQLite, because they do not depend on the store.
 var mutants = []mutant{
 	{name: "renewals are never sent", caughtBy: []string{"S3"}, backend: func(b driver.Backend) driver.Backend { return forgetful{bare{b}} }},
 	{name: "a release ends any grant of the lock", caughtBy: []string{"S6"}, backend: func(b driver.Backend) driver.Backend { return rude{bare{b}} }},
@@ -89,7 +89,7 @@ func (y generous) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 // coarse issues tokens that stay the same for a second.
 type coarse struct {
 	bare
-	real sync.Map // by nonce: the token in the store
+	real sync.Map // for each nonce, the token in the store
 }
 
 func (c *coarse) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {

@@ -35,7 +35,7 @@ func openRedis(j job) (*client, error) {
 	return c.guarded(db), nil
 }
 
-// openRedlock guards the data by claims, because the tokens of a Redlock are not reliable.
+// openRedlock guards the data with claims, because the tokens of a Redlock are not reliable.
 func openRedlock(j job) (*client, error) {
 	c, db, err := newClient(sqliteData, sqliteDSN(j.Data))
 	if err != nil {

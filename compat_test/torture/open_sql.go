@@ -18,7 +18,7 @@ func postgresDSN(addr string) string {
 	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&connect_timeout=3", addr)
 }
 
-// For a commit, go-sql-driver ignores every context. So the driver's own timeouts must limit the wait.
+// go-sql-driver ignores the context of a commit. So the driver's own timeouts must limit how long a commit takes.
 func mysqlDSN(addr string) string {
 	return fmt.Sprintf("root@tcp(%s)/rowlock?timeout=3s&readTimeout=4s&writeTimeout=4s", addr)
 }

@@ -44,10 +44,10 @@ var kinds = []string{
 
 // step is one fault of the plan.
 type step struct {
-	At   time.Duration // time since the workers started; the step begins later if earlier steps took longer
+	At   time.Duration // the time since the workers started; the step begins later if earlier steps took longer
 	Kind string
 	Name string        // the lock whose holder is hit
-	Slot int           // otherwise the worker in this slot; -1 means all workers
+	Slot int           // if Name is empty, the slot of the worker; -1 means all workers
 	Node int           // index of the store's node
 	For  time.Duration // duration of the fault
 	N    int           // for example the number of replies
@@ -141,7 +141,7 @@ func newPlan(s store, o settings, long time.Duration) plan {
 	return p
 }
 
-// deck returns the faults that a store can have, in no particular order. The plan shuffles them repeatedly.
+// deck returns the faults that a store can have. The plan shuffles them repeatedly.
 func (s store) deck() []string {
 	deck := []string{kill, kill, stop, stop, stop}
 	if s.network {

@@ -17,8 +17,9 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// replicated is a primary and its standby behind one address, like a proxy or a virtual address. The old primary is always dead
-// before the standby replaces it. The torture does not test two primaries at the same time.
+// replicated is a primary and its standby, which clients reach at one address, like behind a proxy
+// or a virtual IP address. The old primary is always dead before the standby replaces it.
+// The torture does not test two primaries at the same time.
 type replicated struct {
 	start   func(ctx context.Context, primary string) (*testserver.Server, error) // starts a standby, or the first primary if the parameter primary is empty
 	inStep  func(ctx context.Context, primary string) (bool, error)

@@ -24,7 +24,7 @@ type run struct {
 	log       *history.Log
 	inspector driver.Operator
 	data      *data
-	anonymous bool // the store cannot distinguish holders
+	anonymous bool // true if the store cannot distinguish holders
 }
 
 // torture executes the plan and leaves the history in the folder. An error means that the torture itself failed. The checker

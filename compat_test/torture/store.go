@@ -24,7 +24,7 @@ type store struct {
 	// kinds of faults that the store can have besides the faults of workers; a SQLite file has none of these
 	network, crash, stop, clock bool
 	shutdown                    bool
-	place                       string                                                    // name of the data's file in the folder of the run
+	place                       string                                                    // the name of the file with the data, in the folder of the run
 	own                         []string                                                  // kinds of faults that only this store has
 	only                        []string                                                  // if not empty, only these kinds of faults are used
 	settle                      func(ctx context.Context, addrs []string) error           // runs once before the first worker starts
@@ -35,7 +35,7 @@ type store struct {
 type server struct {
 	engine  string
 	options testserver.Options
-	behind  bool // the server is Postgres behind the next server, a pooler
+	behind  bool // true if this server is the Postgres behind the next server, which is a pooler
 }
 
 // client is a worker's access to a store and to the data.
@@ -87,7 +87,7 @@ func (c *client) then(f func()) { c.closers = append(c.closers, f) }
 // sessionEnd lists the faults that may end a session before its holder detects the end. All locks of the session end with it.
 var sessionEnd = []string{evict, reset, cut, dropReset, dropHang, slow, halfOpen, serverKill, serverRestart, serverStop}
 
-const crashBound = 10 * time.Second // allowed in addition to the TTL, for a loaded machine
+const crashBound = 10 * time.Second // added to the TTL as a limit, for a loaded machine
 
 var errNoStore = errors.New("no such backend")
 

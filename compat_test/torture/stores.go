@@ -15,8 +15,8 @@ const (
 	bestEffort   = "best effort"
 )
 
-// inTurn is how many later requests may overtake a waiter in a store that serves requests in order. These requests were already
-// in transit when the waiter's request was sent.
+// inTurn is how many requests that were sent later may overtake a waiter, in a store that serves requests in order.
+// They may arrive before the waiter's request does.
 const inTurn = 16
 
 // A killed server must not lose any write that it acknowledged. With this setting, MySQL writes each commit to the operating
@@ -35,12 +35,13 @@ func unaudited(e history.Expect) history.Expect {
 	return e
 }
 
-// stores are all stores that the torture can test.
+// stores lists the stores that the torture can test.
 //
-// A lock of a session ends with the session, and the server ends the session before the holder detects this. So such a lock may
-// have a second holder for a while. This is its declared weakness, and tokens protect against it. A Redis without persistence
-// loses all locks when it is killed, and leases depend on its clock. A Redlock must withstand the loss of one of its nodes. No
-// store may ever commit a stale write.
+// A session lock ends with its session, and the server can end the session before the holder notices.
+// So such a lock may have a second holder for a short time. This weakness is documented,
+// and tokens protect against it. A Redis without persistence loses all locks when it is killed,
+// and leases depend on its clock. A Redlock must withstand the loss of one of its nodes.
+// No store may ever commit a stale write.
 var stores = []store{
 	{
 		name: "postgres", servers: []server{{engine: testserver.Postgres}}, open: openPostgres,

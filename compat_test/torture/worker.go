@@ -34,8 +34,8 @@ type worker struct {
 	mutant *mutant
 	locker *rowlock.Locker
 	tries  atomic.Int64
-	walked atomic.Int64 // number of requests of the dense loops
-	leases sync.Map     // by name and token: *rowlock.Lease
+	walked atomic.Int64 // the number of requests of the dense loops
+	leases sync.Map     // by name and token: the *rowlock.Lease
 	grants sync.Map     // by try: grants whose Acquire has not returned yet
 }
 
@@ -106,7 +106,7 @@ func ignoreUnknown(err error) error {
 	return err
 }
 
-// loops returns the loops that a worker runs all the time.
+// loops returns the loops that a worker runs concurrently until it is stopped.
 func (w *worker) loops() []func(context.Context, *rand.Rand) {
 	mine := "chain-" + strconv.Itoa(w.Slot%chains)
 	usual := tempo{w.TTL / 50, 1}
@@ -178,7 +178,7 @@ func refusal(ctx context.Context, granted bool, err error) string {
 	return history.Failed
 }
 
-// trace returns a Trace that logs the events that the library reports unasked.
+// trace returns a Trace that logs events of which the library notifies the worker.
 func (w *worker) trace() *rowlock.Trace {
 	event := func(kind history.Kind, l rowlock.LeaseInfo) history.Event {
 		return history.Event{Kind: kind, Name: l.Name, Token: int64(l.Token), Try: l.Holder}

@@ -23,7 +23,7 @@ type world struct {
 	store
 	running []*testserver.Server
 	whole   cluster // nil unless the store is a cluster
-	direct  job     // how the supervisor reaches the store without the proxies
+	direct  job     // the address at which the supervisor reaches the store without the proxies
 	folder  string
 }
 
@@ -153,7 +153,7 @@ func family(pid int) []int {
 	return all
 }
 
-// harvest reads the records that the store has written.
+// harvest reads the audit and the ledger from the store's databases.
 func (w *world) harvest(ctx context.Context, r *history.Run) error {
 	c, err := w.open(w.direct)
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// bench builds and runs the tests.
+// bench builds and runs tests in a folder.
 type bench struct{ folder string }
 
-// result is what became of a mutant.
+// result tells whether a mutant was caught, and by which tests.
 type result struct {
 	mutant
 	took time.Duration
-	err  error // why it is not caught
+	err  error // the reason why the mutant is not caught
 }
 
-// sound runs all tests without a defect: they must find none.
+// sound runs all tests on the code without a defect. It returns an error if one of them fails.
 func (b bench) sound(ctx context.Context, all []mutant) error {
 	byPackage := map[string]suite{}
 	for _, m := range all {
@@ -79,7 +79,8 @@ func (b bench) run(ctx context.Context, all []mutant, together int) []result {
 	return results
 }
 
-// catch is nil if every test that is named for m finds it.
+// catch builds the mutant m and runs its tests. It returns nil if each of them fails, which means
+// that it finds the defect.
 func (b bench) catch(ctx context.Context, m mutant, id string) error {
 	texts, err := m.mutated()
 	if err != nil {
@@ -97,7 +98,7 @@ func (b bench) catch(ctx context.Context, m mutant, id string) error {
 	return nil
 }
 
-// find is nil if every test of s finds the defect.
+// find runs the tests of s on the code of overlay. It returns nil if each of them finds the defect.
 func (b bench) find(ctx context.Context, s suite, overlay, id string) error {
 	program := filepath.Join(b.folder, id+".test")
 	defer os.Remove(program)
@@ -124,7 +125,8 @@ func (b bench) find(ctx context.Context, s suite, overlay, id string) error {
 	return nil
 }
 
-// overlay writes the files with the defect, and tells the compiler where they are.
+// overlay writes the changed files and a description for the compiler's flag -overlay, and returns the description's
+// path.
 func (b bench) overlay(texts map[string][]byte, id string) (string, error) {
 	replace := map[string]string{}
 	for file, text := range texts {
@@ -154,7 +156,7 @@ func build(ctx context.Context, pkg, program string, flags ...string) error {
 	return nil
 }
 
-// try runs tests. One that hangs is ended, and has found nothing.
+// try runs the tests of s. A test that takes too long is ended, and counts as a test that has found nothing.
 func try(ctx context.Context, s suite, program string) (output string, err error) {
 	cmd := exec.CommandContext(ctx, program, "-test.v", "-test.count=1", "-test.timeout=1m", "-test.run="+s.pattern())
 	var out bytes.Buffer
@@ -165,5 +167,5 @@ func try(ctx context.Context, s suite, program string) (output string, err error
 }
 
 func environment() []string {
-	return append(os.Environ(), "ROWLOCK_SIMULATE_SCHEDULES=5000") // by chance, a defect might escape a few
+	return append(os.Environ(), "ROWLOCK_SIMULATE_SCHEDULES=5000") // repeats the test, because a defect may by chance stay unnoticed in one run
 }

@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// covering is one test, and what it runs of the code that is changed.
+// covering is one test, and the blocks of the changed package that the test executes.
 type covering struct {
 	pkg, name string
 	took      time.Duration
 	blocks    []block
 }
 
-// block is a run of statements in one file, as the coverage of Go writes it down.
+// block is a sequence of statements in one file, as Go's coverage profiles list it.
 type block struct {
 	file     string // without its folder
 	from, to [2]int // line and column
 	ran      bool
 }
 
-// coverings runs each test alone, and returns what it covers of the package. A test that fails by itself shows nothing: it is left out, and
-// among broken.
+// coverings runs each test alone, and returns the blocks of the package that it executes.
+// A test that fails without a defect is useless here. It is left out of all, and its error is in broken.
 func (b bench) coverings(ctx context.Context, d draw, together int) (all []covering, broken, err error) {
 	skip, err := regexp.Compile(d.skip)
 	if err != nil {
@@ -100,8 +100,9 @@ func cover(ctx context.Context, pkg, name, program, profile string) (covering, e
 	return c, lines.Err()
 }
 
-// covers says whether the test runs what was changed. Coverage does not count the expressions of a case: there it is enough that
-// the test runs the function. Outside of functions it counts nothing, and any test may run that.
+// covers reports whether the test may execute the changed code. Go's coverage has no blocks for the expressions
+// of a case. For a change there, the test must execute the function. It has no blocks outside of functions either.
+// Such a change counts as covered by every test.
 func (c covering) covers(d change) bool {
 	if d.function == [2]int{} {
 		return true

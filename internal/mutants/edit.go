@@ -13,27 +13,27 @@ import (
 	"strings"
 )
 
-// edit replaces words of one function, or of one file that is not of Go.
+// edit replaces some words of one Go function, or of one SQL or Lua file.
 type edit struct {
-	folder   string // of the function's package, from the root of the module
-	function string // of a method with its type before it: Lease.confirm
-	file     string // instead of both: a file of SQL or Lua, from the root of the module
-	old, new string // old is there exactly once; white space and comments do not count
+	folder   string // the folder of the function's package, from the root of the module
+	function string // the function's name; for a method with its type: Lease.confirm
+	file     string // instead of folder and function: the path of an SQL or Lua file, from the root of the module
+	old, new string // the words to replace, which must be there exactly once; white space and comments do not count
 	imports  []string
 }
 
-// in is an edit of the body of a function. imports are the packages that new needs.
+// in returns an edit of the body of a function. The parameter imports lists packages that the new words need.
 func in(folder, function, old, new string, imports ...string) []edit {
 	return []edit{{folder: folder, function: function, old: old, new: new, imports: imports}}
 }
 
-// file is an edit of a file of SQL or Lua.
+// file returns an edit of an SQL or Lua file.
 func file(path, old, new string) []edit { return []edit{{file: path, old: old, new: new}} }
 
-// both are the edits of one mutant.
+// both joins the edits of one mutant.
 func both(edits ...[]edit) []edit { return slices.Concat(edits...) }
 
-// String names the function or the file.
+// String returns the name of the function or the path of the file.
 func (e edit) String() string {
 	switch e.folder {
 	case "":
@@ -45,7 +45,7 @@ func (e edit) String() string {
 	}
 }
 
-// apply changes one of texts, or a file that is not yet among them.
+// apply makes the edit in texts, which maps paths to changed files. It adds the file if it is not there yet.
 func (e edit) apply(texts map[string][]byte) error {
 	if e.file != "" {
 		text, err := read(e.file, texts)
@@ -76,7 +76,7 @@ func (e edit) apply(texts map[string][]byte) error {
 	return nil
 }
 
-// find returns where words have old, which must be once.
+// find returns the position of the sequence old in words. It must occur exactly once.
 func (e edit) find(words, old []word) (at span, err error) {
 	found := 0
 	for i := range words {
@@ -95,7 +95,8 @@ func (e edit) find(words, old []word) (at span, err error) {
 	}
 }
 
-// body finds the function among the files of its package that are built here.
+// body returns the file and the body of the function. It looks in the files of the package that are built
+// on this system.
 func (e edit) body(texts map[string][]byte) (path string, parsed *ast.File, body span, err error) {
 	pkg, err := gobuild.ImportDir(e.folder, 0)
 	if err != nil {
@@ -120,7 +121,7 @@ func (e edit) body(texts map[string][]byte) (path string, parsed *ast.File, body
 	return "", nil, span{}, fmt.Errorf("there is no function %s, which had what is to be replaced: %s", e, e.old)
 }
 
-// nameOf is the name of a function, of a method with its type before it.
+// nameOf returns the name of a function, or the type and the name of a method, as in Lease.confirm.
 func nameOf(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
@@ -142,7 +143,8 @@ func nameOf(f *ast.FuncDecl) string {
 	}
 }
 
-// imported has the imports that the file does not have yet, on the line of its package, so that no line number changes.
+// imported returns import declarations for the packages that the file does not import yet.
+// They are put on the line of the package clause, so that no line number changes.
 func (e edit) imported(parsed *ast.File) string {
 	var b strings.Builder
 	for _, path := range e.imports {
@@ -154,7 +156,7 @@ func (e edit) imported(parsed *ast.File) string {
 	return b.String()
 }
 
-// read is the file as an earlier edit has left it.
+// read returns the file from texts, if an earlier edit has changed it, or else from the disk.
 func read(path string, texts map[string][]byte) ([]byte, error) {
 	if text, ok := texts[path]; ok {
 		return text, nil

@@ -44,7 +44,7 @@ SELECT n
  LIMIT $1
 `
 
-// folder has a package and a statement, and is the current one.
+// folder creates a folder with a Go package and an SQL statement, and makes it the working folder of the test.
 func folder(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -70,7 +70,7 @@ func mutate(t *testing.T, edits ...[]edit) map[string]string {
 	return all
 }
 
-// An edit changes its function only, however the words are laid out and whatever comments say.
+// An edit changes only its function. White space and comments between the words do not matter.
 func TestAnEditOfAFunction(t *testing.T) {
 	folder(t)
 	all := mutate(t, in("a", "total", "n = 0", "n = 7"))
@@ -88,7 +88,8 @@ func TestAnEditOfAStatement(t *testing.T) {
 	assert.Equal(t, "-- Promise: WHERE id = 1 FOR SHARE.\nSELECT n\n  FROM box\n WHERE id = $1 -- not FOR UPDATE\n LIMIT $1\n", all["a/select.sql"])
 }
 
-// The edits of a mutant see each other, and a package that is imported already is not imported again.
+// An edit sees the result of earlier edits of the same mutant. A package that is already imported is not imported
+// twice.
 func TestEditsOfOneMutant(t *testing.T) {
 	folder(t)
 	all := mutate(t,
@@ -105,7 +106,7 @@ func TestEditsOfOneMutant(t *testing.T) {
 	assert.Equal(t, "Lease.Err, a.box.put, a/select.sql", m.place())
 }
 
-// Whatever does not fit the source is an error that says which function or file it is.
+// If an edit does not fit the source, the error names the function or the file.
 func TestAnEditThatDoesNotFit(t *testing.T) {
 	folder(t)
 	for _, c := range []struct {
@@ -116,14 +117,14 @@ func TestAnEditThatDoesNotFit(t *testing.T) {
 		{in("a", "put", "b.n = n", ""), "there is no function a.put,"},
 		{in("a", "tested", "n = 0", ""), "there is no function a.tested,"},
 		{in("a", "other", "n = 1", ""), "a.other no longer has what is to be replaced: n = 1"},
-		{in("a", "total", "n = 1", ""), "a.total no longer has what is to be replaced: n = 1"}, // a comment has it
+		{in("a", "total", "n = 1", ""), "a.total no longer has what is to be replaced: n = 1"}, // only a comment has these words
 		{in("a", "total", "list", ""), "a.total has 2 times what is to be replaced once: list"},
 		{in("a", "total", "", ""), "a.total no longer has what"},
 		{in("b", "total", "n = 0", ""), "b.total: "},
 		{file("a/select.sql", "FOR UPDATE", ""), "a/select.sql no longer has what is to be replaced: FOR UPDATE"},
 		{file("a/select.sql", "id = 1", ""), "a/select.sql no longer has what"},
 		{file("a/select.sql", "SHARE.", ""), "a/select.sql no longer has what"},
-		{file("a/select.sql", "o", ""), "a/select.sql no longer has what"}, // only whole words count
+		{file("a/select.sql", "o", ""), "a/select.sql no longer has what"}, // only whole words match
 		{file("a/select.sql", "$1", ""), "a/select.sql has 2 times what is to be replaced once: $1"},
 		{file("a/none.sql", "n", ""), "a/none.sql"},
 	} {
@@ -133,7 +134,7 @@ func TestAnEditThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// An edit that leaves another one no place is an error, too.
+// If an edit removes the words that a later edit replaces, the later edit returns an error.
 func TestEditsThatCollide(t *testing.T) {
 	folder(t)
 	_, err := mutant{edits: both(in("a", "other", "n = 0", ""), in("a", "other", "n = 0", ""))}.mutated()

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// root is tests of the engine: those of its own package, and those in virtual time, which have a package of their own.
+// root returns suites with tests of the engine: tests in the root package, and tests in virtual time,
+// which are in package internal/simulate.
 func root(names ...string) []suite {
 	own, simulated := suite{pkg: "."}, suite{pkg: "internal/simulate"}
 	for _, name := range names {
@@ -18,7 +19,7 @@ func root(names ...string) []suite {
 	return slices.DeleteFunc([]suite{own, simulated}, func(s suite) bool { return len(s.names) == 0 })
 }
 
-// engine has the defects of what keeps a lease and ends it.
+// engine lists defects in the code that keeps, renews and ends a lease.
 var engine = []mutant{
 	{"the deadline of a grant counts from the reply", "trust ends first, S3",
 		in(".", "acquisition.ask", "trusted, trusted, now", "now, now, now"),

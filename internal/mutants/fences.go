@@ -1,9 +1,9 @@
 package main
 
-// behind is tests of package fence.
+// behind returns a suite of tests of package fence.
 func behind(names ...string) []suite { return []suite{{"fence", names}} }
 
-// fences has the defects of what refuses stale writers.
+// fences lists defects in the code that rejects stale writers.
 var fences = []mutant{
 	{"a check lets a larger token pass, and an equal one", "S5, S9",
 		in("fence", "mark.isOf", "m.nonce == c.nonce", "m.token <= c.token"),

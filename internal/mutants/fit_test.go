@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Each defect still fits the source: the function has what it replaces, and once.
+// Each defect still fits the source: the words that it replaces occur exactly once.
 func TestTheDefectsFitTheSource(t *testing.T) {
 	t.Chdir("../..")
 	for _, m := range mutants() {

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// change is a defect that was generated: in file, the text from start to end is replaced.
+// change is a generated defect: it replaces the text of file from start to end.
 type change struct {
 	file       string
 	at         token.Position // of start
 	start, end int
 	old, new   string
-	function   [2]int // the first and the last line of the function around it; zero outside of functions
+	function   [2]int // the first and the last line of the surrounding function; zero outside of functions
 }
 
 func (c change) String() string {
@@ -25,7 +25,7 @@ func (c change) String() string {
 	return fmt.Sprintf("%s:%d: `%s` becomes `%s`", c.file, c.at.Line, line(c.old), line(c.new))
 }
 
-// line is a text of several lines in one.
+// line returns text on one line.
 func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (c change) mutated() (map[string][]byte, error) {
@@ -36,7 +36,7 @@ func (c change) mutated() (map[string][]byte, error) {
 	return map[string][]byte{c.file: []byte(string(text[:c.start]) + c.new + string(text[c.end:]))}, nil
 }
 
-// swaps maps an operator to those that take its place.
+// swaps maps an operator to the operators that replace it.
 var swaps = map[token.Token][]token.Token{
 	token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
 	token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR},
@@ -57,7 +57,7 @@ type generator struct {
 	all      []change
 }
 
-// generate returns every change of a file that it can make. Some of them do not compile.
+// generate returns all changes that it can make in a file. Some of the changed files do not compile.
 func generate(file string) ([]change, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -119,7 +119,7 @@ func (g *generator) swap(at token.Pos, op token.Token) {
 	}
 }
 
-// remove leaves out statements that are run for their effect.
+// remove adds changes that delete a statement, such as a call or an assignment.
 func (g *generator) remove(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -133,7 +133,7 @@ func (g *generator) remove(list []ast.Stmt) {
 	}
 }
 
-// returns makes a function return no error, and the opposite of a bool.
+// returns adds changes that make a function return nil instead of an error, or the opposite of a bool.
 func (g *generator) returns(signature *ast.FuncType, body *ast.BlockStmt) {
 	if body == nil || signature.Results == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each kind of change is made wherever the source has what it changes.
+// generate makes each kind of change at every place in the source where it is possible.
 func TestChangesOfAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.go")
 	source := `package a
@@ -62,7 +62,8 @@ func f(n int, on bool) (total int, err error) {
 	assert.Contains(t, string(texts[file]), "const half = 10 * 2\n")
 }
 
-// A test covers a change in a block that it runs, and in the expressions of a case, which no block holds, if it runs the function.
+// A test covers a change in a block that it executes. It also covers a change in the expression of a case,
+// which is in no block, if it executes the function.
 func TestCovers(t *testing.T) {
 	inBlock := change{file: "p/a.go", function: [2]int{1, 9}}
 	inBlock.at.Line, inBlock.at.Column = 3, 5

@@ -1,12 +1,13 @@
-// Mutants tests the tests: it builds the library with one defect after another, and runs the tests that must find each.
+// Command mutants tests the tests: it builds the library with one defect after the other, and runs the tests
+// that must find the defect.
 //
-// A defect replaces a few words of one function, or of one file of SQL or Lua. The compiler sees it through an overlay, so the
-// code that is shipped has no switch for it. A run fails if a defect is not found by every test that is named for it, if
-// the function no longer has its words, or has them twice, if it does not compile, and if one of those tests fails
-// without any defect.
+// A defect replaces a few words of one function, or of one SQL or Lua file. The compiler reads the changed file
+// through an overlay, so the released code needs no switches for defects. Each defect lists tests.
+// A run fails if one of these tests does not find the defect, or fails without any defect.
+// It also fails if the changed code does not compile, or if the function does not have the words exactly once.
 //
-// With -random it generates the defects: a few changes of operators, conditions, statements and returns, drawn from all
-// that the source of one package has. Such a defect is found if any test that runs its line fails, or hangs.
+// With -random it generates the defects: random changes of operators, conditions, statements and returns
+// in the source of one package. Such a defect is found if any test that executes the changed line fails or hangs.
 package main
 
 import (

@@ -8,18 +8,18 @@ import (
 // mutant is a defect that the library might have.
 type mutant struct {
 	name   string  // what it does
-	breaks string  // the promises that it breaks, and the properties of docs/torture
-	edits  []edit  // more than one where a promise is kept twice, and only the defects together show
-	tests  []suite // all of which must find it
+	breaks string  // the promises that the defect breaks, and the properties of docs/torture
+	edits  []edit  // more than one if two parts of the code keep the same promise, so that only both defects together show
+	tests  []suite // the tests that must find the defect, each of them
 }
 
-// suite is some tests of one package.
+// suite names tests of one package.
 type suite struct {
 	pkg   string
-	names []string // a subtest after a slash; leaks is what TestMain looks for when all are over
+	names []string // a subtest is written after a slash; the name leaks is the check for goroutines in TestMain
 }
 
-// leaks stands for the check that every goroutine has ended.
+// leaks is the name for the check in TestMain that every goroutine has ended.
 const leaks = "goleak"
 
 func (s suite) pattern() string {
@@ -34,7 +34,7 @@ func (s suite) pattern() string {
 
 func mutants() []mutant { return slices.Concat(engine, waiting, rows, fences) }
 
-// place says where the defect is.
+// place returns the functions and files that the defect changes.
 func (m mutant) place() string {
 	var places []string
 	for _, e := range m.edits {
@@ -43,7 +43,7 @@ func (m mutant) place() string {
 	return strings.Join(slices.Compact(places), ", ")
 }
 
-// mutated is the files with the defect.
+// mutated returns the changed files by path.
 func (m mutant) mutated() (map[string][]byte, error) {
 	texts := map[string][]byte{}
 	for _, e := range m.edits {

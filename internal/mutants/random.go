@@ -17,17 +17,17 @@ import (
 	"time"
 )
 
-// draw is which mutants of a package are tried, and by whose tests.
+// draw describes which random mutants of a package are tried, and which tests must find them.
 type draw struct {
 	sample int
 	seed   uint64
 	pkg    string
-	files  string // a pattern of their names
+	files  string // a pattern of the names of files to change
 	tests  []string
-	skip   string // a pattern of tests
+	skip   string // a pattern of the tests that are left out
 }
 
-// outcome is what became of a change.
+// outcome tells whether tests have found a change.
 type outcome string
 
 const (
@@ -37,7 +37,7 @@ const (
 	unfit     outcome = "does not compile"
 )
 
-// random tries changes of a package in an order that the seed decides, until enough of them compiled.
+// random tries changes of a package in a random order that the seed determines, until enough of them have compiled.
 func (b bench) random(ctx context.Context, d draw, together int) error {
 	changes, err := changesOf(ctx, d.pkg, d.files)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b bench) random(ctx context.Context, d draw, together int) error {
 	return broken
 }
 
-// changesOf is every change of the files of pkg that are built here and match the pattern.
+// changesOf returns all changes of the files of pkg that are built on this system and whose names match the pattern.
 func changesOf(ctx context.Context, pkg, pattern string) ([]change, error) {
 	chosen, err := regexp.Compile(pattern)
 	if err != nil {
@@ -107,7 +107,7 @@ func changesOf(ctx context.Context, pkg, pattern string) ([]change, error) {
 	return all, nil
 }
 
-// expose runs the tests that cover c: first the quick ones, which are mostly enough.
+// expose runs the tests that cover c, the quick tests first, until one finds the change.
 func (b bench) expose(ctx context.Context, c change, tests []covering, id string) (became outcome, by string, err error) {
 	texts, err := c.mutated()
 	if err != nil {
@@ -139,13 +139,13 @@ func (b bench) expose(ctx context.Context, c change, tests []covering, id string
 	return became, "", ctx.Err()
 }
 
-// round is some tests of a package that are run together.
+// round is a group of tests of one package that are run together.
 type round struct {
 	suite
-	took time.Duration // by all of them without a defect, one after another
+	took time.Duration // how long the tests take one after the other without a defect
 }
 
-// rounds are the tests that cover c: the quick ones of each package first.
+// rounds returns the tests that cover c in groups, with the quick tests of each package first.
 func rounds(c change, tests []covering) []round {
 	var all []round
 	for _, quick := range []bool{true, false} {
@@ -166,7 +166,8 @@ func rounds(c change, tests []covering) []round {
 
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)|^(goleak): Errors|^panic: test (timed out)`)
 
-// fails returns which test fails, or what else goes wrong, and nothing if all of them pass.
+// fails runs the tests. It returns the name of a test that fails, or another failure, or an empty text
+// if all tests pass.
 func (r round) fails(ctx context.Context, program string) (by string) {
 	limit := 30*time.Second + 3*r.took
 	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout="+limit.String(), "-test.run="+r.pattern())

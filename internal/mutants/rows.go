@@ -1,6 +1,6 @@
 package main
 
-// onSQLite is cases of the conformance suite, on a file.
+// onSQLite returns a suite with cases of the conformance suite on SQLite.
 func onSQLite(cases ...string) []suite {
 	s := suite{pkg: "sqllock"}
 	for _, c := range cases {
@@ -9,7 +9,7 @@ func onSQLite(cases ...string) []suite {
 	return []suite{s}
 }
 
-// stepped is what befalls a database whose clock is set.
+// stepped returns a suite with tests in which a database's clock is set forward or back.
 func stepped(names ...string) []suite {
 	s := suite{pkg: "internal/clockstep"}
 	for _, name := range names {
@@ -18,7 +18,7 @@ func stepped(names ...string) []suite {
 	return []suite{s}
 }
 
-// rows has the defects of the lease rows.
+// rows lists defects in the code of lease rows.
 var rows = []mutant{
 	{"a renewal compares no token", "own grant only, S7",
 		file("sqllock/internal/sqlite/sql/renew.sql", "AND l.token = a.token", ""),

@@ -19,7 +19,7 @@ S1 to S12 and L3 are the properties of the [torture](README.md).
 
 `
 
-// markdown is a table of what became of all mutants.
+// markdown returns a Markdown table with the results of all mutants.
 func markdown(results []result) string {
 	var b strings.Builder
 	b.WriteString("| defect | in | breaks | caught by | s |\n|---|---|---|---|---|\n")

@@ -1,6 +1,6 @@
 package main
 
-// waiting has the defects of what comes before a lease.
+// waiting lists defects in the code that acquires a lease and waits for it.
 var waiting = []mutant{
 	{"an acquire without an answer is forgotten", "nothing is left behind, L3",
 		in(".", "acquisition.giveUp", "a.doubt.requests > 0", "a.doubt.requests > 1<<30"),

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// span is a part of a text, in bytes.
+// span is a part of a text, as byte offsets.
 type span struct{ from, to int }
 
-// word is a name, a number, a string or an operator of a source. White space and comments are between words.
+// word is a name, a number, a string or an operator of a source file. White space and comments are not part of words.
 type word struct {
 	text string
 	span
@@ -27,7 +27,7 @@ func wordsOfGo(source string) (words []word) {
 		switch {
 		case kind == token.EOF:
 			return words
-		case kind == token.SEMICOLON && text == "\n": // at the end of a line, or of all
+		case kind == token.SEMICOLON && text == "\n": // the scanner inserts a semicolon at the end of a line or of the source
 			continue
 		case text == "":
 			text = kind.String()
@@ -39,7 +39,7 @@ func wordsOfGo(source string) (words []word) {
 
 var wordOfSQL = regexp.MustCompile(`--[^\n]*|\w+|\S`)
 
-// wordsOfSQL also serves for Lua.
+// wordsOfSQL splits an SQL text into words. It also works for Lua.
 func wordsOfSQL(source string) (words []word) {
 	for _, at := range wordOfSQL.FindAllStringIndex(source, -1) {
 		if text := source[at[0]:at[1]]; !strings.HasPrefix(text, "--") {

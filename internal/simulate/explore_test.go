@@ -23,7 +23,8 @@ const (
 	exploreTrust = exploreTTL - exploreTTL/10
 )
 
-// process acquires, works for longer than a TTL, and releases. Two processes do this at the same time.
+// process runs one process: it acquires the lock, holds it for longer than the TTL, and releases it.
+// Two processes do this at the same time.
 func (v *verdict) process(s *world, c *client, name int) {
 	l, err := rowlock.New(c, rowlock.TTL(exploreTTL), rowlock.Holder(fmt.Sprint(name)))
 	if err != nil {
@@ -46,19 +47,19 @@ func (v *verdict) process(s *world, c *client, name int) {
 	w.release()
 }
 
-// schedule runs two processes and applies the troubles of path to their first requests. It returns what went
-// wrong.
+// schedule runs two processes. The n-th request of the two gets the n-th trouble of path.
+// schedule returns a description of the first violation, or an empty text.
 func schedule(t *testing.T, path []int, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWorld(along(path))
 		var v verdict
 		var wg sync.WaitGroup
 		for i := range 2 {
-			time.Sleep(time.Microsecond) // no two processes ever act at the same instant
+			time.Sleep(time.Microsecond) // a different start for each process, because simultaneous steps would have no defined order
 			wg.Go(func() { v.process(s, newClient(s, wrap(s.Backend)), i) })
 		}
 		wg.Wait()
-		time.Sleep(exploreTTL + 12*time.Second) // for requests in progress and their grants to end
+		time.Sleep(exploreTTL + 12*time.Second) // until requests in progress have ended, and their grants have expired
 		if now := s.state(); now.State == driver.StateHeld {
 			v.broken("left behind: %+v", now)
 		}
@@ -67,7 +68,7 @@ func schedule(t *testing.T, path []int, wrap func(*memlock.Backend) driver.Backe
 	return wrong
 }
 
-// along returns the troubles of path one after the other, and then none.
+// along returns a function that returns the troubles of path one after the other, and after them no trouble.
 func along(path []int) func() trouble {
 	var mu sync.Mutex
 	used := 0
@@ -81,7 +82,8 @@ func along(path []int) func() trouble {
 	}
 }
 
-// everyPath calls run with every path of length depth over the first many troubles, until one fails.
+// everyPath calls run with every path of the given depth, until one call reports a violation.
+// A path is a list of indexes below many, one trouble for each request.
 func everyPath(depth, many int, run func(path []int) (wrong string)) (wrong string, schedules int) {
 	path := make([]int, depth)
 	for next := true; next; {
@@ -103,7 +105,8 @@ func explore(t *testing.T, depth int, wrap func(*memlock.Backend) driver.Backend
 	return everyPath(depth, len(troubles), func(path []int) string { return schedule(t, path, wrap) })
 }
 
-// exploreDepth returns how many requests of a schedule have a trouble: ROWLOCK_SIMULATE_DEPTH or usual.
+// exploreDepth returns how many requests of a schedule have a trouble: the value of ROWLOCK_SIMULATE_DEPTH,
+// or usual if it is not set.
 func exploreDepth(t *testing.T, usual int) int {
 	t.Helper()
 	depth, err := strconv.Atoi(os.Getenv("ROWLOCK_SIMULATE_DEPTH"))
@@ -126,8 +129,8 @@ func rate(t *testing.T, schedules int, start time.Time) {
 
 func honest(b *memlock.Backend) driver.Backend { return b }
 
-// Promises 1, 2, 3, 5, 6 and 7 hold in every combination of troubles of the first requests of two processes.
-// The troubles are slow, late, lost and refused requests, lost replies, and leases that were ended by force.
+// Promises 1, 2, 3, 5, 6 and 7 hold for two processes in every combination of troubles of their first requests.
+// The troubles are slow, late, lost and refused requests, slow and lost replies, and leases that were ended by force.
 func TestEveryScheduleKeepsThePromises(t *testing.T) {
 	start := time.Now()
 	wrong, n := explore(t, exploreDepth(t, 4), honest)
@@ -135,7 +138,7 @@ func TestEveryScheduleKeepsThePromises(t *testing.T) {
 	rate(t, n, start)
 }
 
-// hasty is a store that ends leases earlier than it says.
+// hasty is a faulty store: it ends leases earlier than it promises.
 type hasty struct{ *memlock.Backend }
 
 func (h hasty) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -146,7 +149,7 @@ func (h hasty) Acquire(ctx context.Context, r driver.Request) (driver.Grant, err
 	return g, err
 }
 
-// The exploration detects a faulty store.
+// The exploration detects a store that ends leases too early.
 func TestExplorationFindsAHastyStore(t *testing.T) {
 	wrong, n := explore(t, 4, func(b *memlock.Backend) driver.Backend { return hasty{b} })
 	assert.NotEmpty(t, wrong)

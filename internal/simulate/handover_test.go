@@ -18,8 +18,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// turn acquires the name, holds it briefly, and releases. The TTL is longer than all delays together, so no
-// lease may be lost, and every waiter without a time limit acquires the name.
+// turn acquires the lock, holds it briefly, and releases it. It returns an error text if ctx has not ended
+// and Acquire fails, or if the lease is lost. A lease must not be lost, because the TTL is longer
+// than all delays together.
 func (v *verdict) turn(l *rowlock.Locker, ctx context.Context) string {
 	lease, err := l.Acquire(ctx, "a")
 	if err != nil {
@@ -38,9 +39,8 @@ func (v *verdict) turn(l *rowlock.Locker, ctx context.Context) string {
 	return ""
 }
 
-// handOverSchedule has a holder release while two waiters of its process and one of another process wait. The
-// first waiter of its process waits for patience at most. The troubles of path apply to the requests from the
-// first release on.
+// handOverSchedule lets a holder release the lock while two waiters of its process and one waiter of another process
+// wait. The first waiter waits for patience at most. The requests from the first release on get the troubles of path.
 func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memlock.New()
@@ -59,7 +59,7 @@ func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap fun
 			wg.Go(func() { results[i] = who() })
 			time.Sleep(time.Microsecond)
 		}
-		time.Sleep(50 * time.Millisecond) // within the time of a series, so that the first release hands over
+		time.Sleep(50 * time.Millisecond) // short enough that the release hands the lock over to a waiter of the same process
 		synctest.Wait()
 		next := along(path)
 		mem.Intercept(func(memlock.Call) memlock.Fault { return next().Fault })
@@ -68,13 +68,13 @@ func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap fun
 		err := first.Release(background)
 		wg.Wait()
 		wrong = cmp.Or(v.of(), results[0], results[1], results[2])
-		if took := time.Since(began); wrong == "" && took > 20*time.Second { // the TTL is 30
+		if took := time.Since(began); wrong == "" && took > 20*time.Second { // less than the TTL, which is 30 s
 			wrong = fmt.Sprintf("the last waiter was served after %s", took)
 		}
 		if wrong == "" && errors.Is(err, rowlock.ErrLost) {
 			wrong = "the first release: " + err.Error()
 		}
-		time.Sleep(15 * time.Second) // for requests in progress and for releases in the background
+		time.Sleep(15 * time.Second) // until requests in progress and releases in the background have ended
 		if s, _ := mem.Inspect(background, driver.Key{Name: "a"}); wrong == "" && s.State == driver.StateHeld {
 			wrong = fmt.Sprintf("left behind: %+v", s)
 		}
@@ -92,10 +92,10 @@ func exploreHandOver(t *testing.T, depth int, wrap func(*memlock.Backend) driver
 	return "", schedules
 }
 
-// A release hands the name over to a waiter, and its first requests and replies may be slow, late or lost, in
-// every combination. The waiter may keep waiting, or its ctx may end at once or during the hand-over. In each
-// schedule no lease is lost or granted twice, no waiter starves, no release reports a loss, and nothing is
-// left behind.
+// A release hands the lock over to a waiter, while the first requests and replies are slow, late or lost,
+// in every combination. The waiter may keep waiting, or its ctx may end at once or during the hand-over.
+// In each schedule no lease is lost, no lock is granted twice, no waiter starves, no release reports a loss,
+// and no lock stays held.
 func TestEveryScheduleOfAHandOver(t *testing.T) {
 	start := time.Now()
 	wrong, n := exploreHandOver(t, exploreDepth(t, 4), honest)
@@ -103,8 +103,8 @@ func TestEveryScheduleOfAHandOver(t *testing.T) {
 	rate(t, n, start)
 }
 
-// forgetful is a store that does not record the new holder of a hand-over, and grants the name to the next
-// requester.
+// forgetful is a faulty store: it does not record the new holder of a hand-over, and grants the lock to the next
+// process that requests it.
 type forgetful struct{ *memlock.Backend }
 
 func (f forgetful) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
@@ -115,7 +115,7 @@ func (f forgetful) HandOver(ctx context.Context, from driver.Grant, r driver.Req
 	return g, err
 }
 
-// The exploration detects a faulty store.
+// The exploration detects a store that forgets the new holder of a hand-over.
 func TestExplorationFindsAForgetfulStore(t *testing.T) {
 	wrong, n := exploreHandOver(t, 2, func(b *memlock.Backend) driver.Backend { return forgetful{b} })
 	assert.NotEmpty(t, wrong)

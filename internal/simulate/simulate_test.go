@@ -20,25 +20,25 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// scenario is one random schedule: two or three processes, each with one or two callers of Acquire. Their
-// requests meet troubles until a time at which all troubles end.
+// scenario is one random schedule: two or three processes, each with one or two callers of Acquire.
+// Their requests have troubles until a certain time. After that, no request has a trouble.
 type scenario struct {
-	random  *rand.Rand // for the plan, which is made before the schedule runs
+	random  *rand.Rand // for the plan; all random numbers are drawn before the schedule runs
 	ttl     time.Duration
 	minHold time.Duration
 	delay   time.Duration
-	share   float64          // of the requests that have a trouble
-	dark    [2]time.Duration // begin and end of a time in which no request arrives
+	share   float64          // the share of requests that have a trouble
+	dark    [2]time.Duration // begin and end of a period in which no request reaches the store
 	verdict verdict
 }
 
-// task is what one caller does once.
+// task is one acquisition by one caller, with its delays.
 type task struct {
 	pause, wait, hold, renew time.Duration
 	try, with                bool
 }
 
-// beyondTrust is a reply that comes after the shortest lease of a scenario has ended.
+// beyondTrust is a reply that arrives after the shortest lease of a scenario has ended.
 var beyondTrust = []trouble{{Fault: memlock.Fault{Reply: exploreTTL + 200*time.Millisecond}}}
 
 func newScenario(seed uint64) *scenario {
@@ -74,7 +74,7 @@ func (d *scenario) tasks() []task {
 	return tasks
 }
 
-// run runs the scenario and returns what went wrong.
+// run runs the scenario. It returns a description of the first violation, or an empty text.
 func (d *scenario) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -101,7 +101,7 @@ func (d *scenario) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend)
 			many := 1 + d.random.IntN(2)
 			for range many {
 				tasks := d.tasks()
-				time.Sleep(time.Microsecond) // no two callers ever act at the same instant
+				time.Sleep(time.Microsecond) // a different start for each caller, because simultaneous steps would have no defined order
 				wg.Go(func() { d.work(l, c, many == 1, tasks) })
 			}
 		}
@@ -109,7 +109,7 @@ func (d *scenario) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend)
 		mu.Lock()
 		healed = true
 		mu.Unlock()
-		time.Sleep(30 * time.Second) // for requests in progress and for releases in the background
+		time.Sleep(30 * time.Second) // until requests in progress and releases in the background have ended
 		if now := s.state(); now.State == driver.StateHeld {
 			d.verdict.broken("left behind: %+v", now)
 		}
@@ -169,7 +169,7 @@ func (d *scenario) hold(w *watched, a task) {
 	w.release()
 }
 
-// simulated returns a number from the environment, or usual.
+// simulated returns the number in the environment variable name, or usual if it is not set.
 func simulated(t *testing.T, name string, usual uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
@@ -181,11 +181,11 @@ func simulated(t *testing.T, name string, usual uint64) uint64 {
 	return n
 }
 
-// Promises 1 to 7, 9 and 13 hold in random schedules of processes, waiters, requests and faults. No two
-// holders trust their leases at the same time, tokens rise, and every result is true. Nothing is left behind,
-// no request is unnecessary, and every goroutine ends. ROWLOCK_SIMULATE_SEED and ROWLOCK_SIMULATE_SCHEDULES
-// repeat and extend a run. The seed determines the plan but not the library's own jitter, so a rare failure
-// may need several runs.
+// Promises 1 to 7, 9 and 13 hold in random schedules of processes, waiters, requests and faults.
+// No two holders trust their leases at the same time, tokens rise, and every result is correct.
+// At the end no lock is held, no unnecessary request was sent, and every goroutine has ended. ROWLOCK_SIMULATE_SEED
+// and ROWLOCK_SIMULATE_SCHEDULES repeat and extend a run. The seed determines the plan but not the library's own
+// jitter, so a rare failure may need several runs.
 func TestSimulation(t *testing.T) {
 	seed := simulated(t, "ROWLOCK_SIMULATE_SEED", uint64(time.Now().UnixNano()))
 	usual := uint64(1000)
@@ -201,7 +201,7 @@ func TestSimulation(t *testing.T) {
 	rate(t, int(n), start)
 }
 
-// The simulation detects a faulty store.
+// The simulation detects a store that ends leases too early.
 func TestSimulationFindsAHastyStore(t *testing.T) {
 	wrong := ""
 	for seed := uint64(0); seed < 500 && wrong == ""; seed++ {

@@ -11,13 +11,13 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// trouble is what happens to one request.
+// trouble is a fault of one request.
 type trouble struct {
 	memlock.Fault
 	taken bool // the lease on the name is ended by force just before the request arrives
 }
 
-// troubles are the possible troubles of a request. The first is none.
+// troubles lists the possible faults of a request. The first entry is a request without a fault.
 var troubles = []trouble{
 	{},
 	{Fault: memlock.Fault{Request: 200 * time.Millisecond}},
@@ -29,14 +29,14 @@ var troubles = []trouble{
 	{Fault: memlock.Fault{Request: time.Millisecond}, taken: true},
 }
 
-// world is one store and the true history of its only lock.
+// world is one store with one lock. It records when leases were ended by force.
 type world struct {
 	*memlock.Backend
 	mu    sync.Mutex
-	taken map[driver.Token]time.Time // when it was ended by force
+	taken map[driver.Token]time.Time // for each token, when its lease was ended by force
 }
 
-// newWorld returns a store that asks next for the trouble of each request.
+// newWorld returns a store that calls next for the trouble of each request.
 func newWorld(next func() trouble) *world {
 	s := &world{Backend: memlock.New(), taken: map[driver.Token]time.Time{}}
 	s.Intercept(func(memlock.Call) memlock.Fault {
@@ -81,10 +81,10 @@ type client struct {
 	*world // for the rest
 
 	mu       sync.Mutex
-	refusals int                        // requests that were refused
-	troubled int                        // requests that failed or were slow
-	proven   map[driver.Token]time.Time // when the last request that confirmed the lease was about to be sent
-	denied   map[driver.Token]bool      // the store has said that it is not held
+	refusals int                        // number of requests that were refused
+	troubled int                        // number of requests that failed or were slow
+	proven   map[driver.Token]time.Time // for each token, when the last request that confirmed the lease was sent
+	denied   map[driver.Token]bool      // for each token, whether the store has said that the lease is not held
 }
 
 func newClient(s *world, backend driver.Backend) *client {
@@ -162,7 +162,7 @@ func (c *client) prove(token driver.Token, sent time.Time) {
 	}
 }
 
-// told returns what the process knows so far.
+// told returns what the process has learned from the store so far.
 func (c *client) told(token rowlock.Token) (refusals, troubled int, proven time.Time, denied bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

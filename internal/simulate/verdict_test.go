@@ -39,7 +39,8 @@ func (v *verdict) broken(format string, args ...any) {
 	}
 }
 
-// of returns an error if two spans overlap or a token did not rise, or the first error recorded.
+// of returns the first recorded error, or an error if two spans overlap or a token did not rise.
+// It returns an empty text if there is none.
 func (v *verdict) of() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -56,18 +57,18 @@ func (v *verdict) of() string {
 	return v.wrong
 }
 
-// watched is a lease and the facts that its holder may report.
+// watched is a lease whose trust is checked.
 type watched struct {
 	*rowlock.Lease
 	v     *verdict
 	c     *client
 	trust time.Duration
 	begin time.Time
-	ended chan struct{} // closed when the trust has ended and was checked
+	ended chan struct{} // closed when the trust has ended and judge has checked it
 }
 
-// watch checks the trust in a lease: the store holds the lease, the trust ends in time, and the loss has a
-// reason.
+// watch checks a lease until its context ends: the store held the lease until then, the context ended in time,
+// and the reason for a loss is true.
 func (v *verdict) watch(lease *rowlock.Lease, c *client, trust time.Duration) *watched {
 	w := &watched{Lease: lease, v: v, c: c, trust: trust, begin: time.Now(), ended: make(chan struct{})}
 	go func() {
@@ -97,19 +98,19 @@ func (w *watched) judge(end time.Time) {
 	case lost.Reason == rowlock.LostExpired && troubled == 0:
 		w.v.broken("token %d was lost at its deadline, but no request had failed", w.Token())
 	}
-	if w.begin.Before(taken) { // otherwise it was taken before its holder got it
+	if w.begin.Before(taken) { // if not, the lease was ended by force before its holder received it
 		w.v.add(span{w.Token(), w.begin, earliest(end, taken)})
 	}
 }
 
-// believed checks that the state of the store justifies trust until that time.
+// believed records an error if the holder trusted the lease until that time although the store did not hold it.
 func (w *watched) believed(until time.Time, state driver.Status) {
 	if until.Before(w.c.takenAt(w.Token())) && (state.Token != w.Token() || state.ExpiresIn < 0) {
 		w.v.broken("token %d was trusted until %s, but the store had %+v", w.Token(), until, state)
 	}
 }
 
-// release checks the result of a release.
+// release releases the lease and checks the result.
 func (w *watched) release() {
 	_, before, proven, _ := w.c.told(w.Token())
 	lost := errors.Is(w.Err(), rowlock.ErrLost)
@@ -136,7 +137,8 @@ func (w *watched) release() {
 	}
 }
 
-// refused checks the error of an acquire. alone means that no other caller of this process waits.
+// refused checks the error of an acquire. If alone is true, no other caller of this process waits.
+// The last parameters are the counts of told before the acquire.
 func (v *verdict) refused(err error, c *client, alone bool, refusals, troubled int) {
 	nowRefusals, nowTroubled, _, _ := c.told(0)
 	switch {
@@ -152,7 +154,7 @@ func (v *verdict) refused(err error, c *client, alone bool, refusals, troubled i
 	}
 }
 
-// kinds returns how many of the mutually exclusive outcomes err matches.
+// kinds returns how many of the errors ErrHeld, ErrLost, ErrUnknown and ErrUnavailable err matches.
 func kinds(err error) (n int) {
 	for _, kind := range []error{rowlock.ErrHeld, rowlock.ErrLost, rowlock.ErrUnknown, rowlock.ErrUnavailable} {
 		if errors.Is(err, kind) {

@@ -30,8 +30,8 @@ func freshMySQL(tb testing.TB, dsn string) string {
 		tb.Fatalf("create a MySQL database: %v", err)
 	}
 	tb.Cleanup(func() {
-		// A table that an open transaction has read cannot be dropped before that transaction ends, so wait
-		// some seconds for it.
+		// A table cannot be dropped while an open transaction has read it. So this statement waits some seconds
+		// for the end of such a transaction.
 		if err := execMySQL(dsn, "SET lock_wait_timeout = 5", "DROP DATABASE IF EXISTS "+name); err != nil {
 			tb.Errorf("drop a MySQL database: %v (does the test leave a transaction open?)", err)
 		}

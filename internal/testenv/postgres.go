@@ -14,15 +14,15 @@ func Postgres(tb testing.TB) string {
 	return withDatabase(tb, DSN(tb, EnginePostgres), freshPostgres(tb))
 }
 
-// PgBouncer returns two DSNs of one fresh, empty database: one through PgBouncer in transaction mode, and one
-// without it.
+// PgBouncer returns two DSNs of the same fresh, empty database: one through PgBouncer in transaction mode,
+// and one that connects directly.
 func PgBouncer(tb testing.TB) (pooled, direct string) {
 	tb.Helper()
 	return throughPgBouncer(tb, EnginePgBouncer)
 }
 
-// NewPgBouncer does the same as PgBouncer, with a version that keeps the prepared statements of its clients
-// apart.
+// NewPgBouncer does the same as PgBouncer, with a newer version that supports prepared statements in transaction
+// mode.
 func NewPgBouncer(tb testing.TB) (pooled, direct string) {
 	tb.Helper()
 	return throughPgBouncer(tb, EngineNewPgBouncer)
@@ -43,8 +43,8 @@ func PostgresEncoded(tb testing.TB, encoding string) string {
 	return withDatabase(tb, DSN(tb, EnginePostgres), name)
 }
 
-// freshPostgres creates a database and not a schema, because PgBouncer accepts no search_path from a client.
-// Advisory locks and notifications also belong to one database, so tests do not affect each other.
+// freshPostgres creates a database for each test. A schema would not be enough: PgBouncer accepts no search_path
+// from a client, and tests in one database would share advisory locks and notifications.
 func freshPostgres(tb testing.TB) string {
 	tb.Helper()
 	return makePostgres(tb, "")

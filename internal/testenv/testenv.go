@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The engines that DSN knows.
+// These are the engines that DSN accepts.
 const (
 	EnginePostgres     = "postgres"
 	EngineMySQL        = "mysql"
@@ -25,7 +25,7 @@ const (
 	EngineValkey       = "valkey"
 )
 
-// limit is the time limit of a helper, so that a server that hangs fails the test and does not hang it.
+// limit is the time limit of each helper. If the server does not answer, the test fails instead of hanging.
 const limit = 30 * time.Second
 
 // DSN returns the DSN of the test server of an engine. If there is none, it skips the test. It fails the test

@@ -17,7 +17,7 @@ func TestEachTestHasAPostgresDatabaseOfItsOwn(t *testing.T) {
 	t.Parallel()
 	one, other := testenv.Postgres(t), testenv.Postgres(t)
 	require.NotEqual(t, one, other)
-	for _, dsn := range []string{one, other} { // the second CREATE TABLE would fail in a shared database
+	for _, dsn := range []string{one, other} { // in a database that two tests share, the second CREATE TABLE would fail
 		conn, err := pgx.Connect(t.Context(), dsn)
 		require.NoError(t, err)
 		defer conn.Close(context.Background())
@@ -38,7 +38,7 @@ func TestPgBouncerReachesTheSameDatabase(t *testing.T) {
 
 	config, err := pgx.ParseConfig(pooled)
 	require.NoError(t, err)
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec // a statement that was prepared by name may belong to another session
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // not prepared: behind a pooler, a named statement may belong to another session
 	through, err := pgx.ConnectConfig(t.Context(), config)
 	require.NoError(t, err)
 	defer through.Close(context.Background())

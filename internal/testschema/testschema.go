@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Install runs what migrations.Up would, without goose's bookkeeping and its turns, which take longer
-// than most tests: one script, and no version table. A handle on Postgres must be one of pgx.
+// Install creates the tables of migrations.Up with one script. It does not use goose, whose version table
+// and lock take longer than most tests. For Postgres, db must use pgx's driver.
 func Install(tb testing.TB, db *sql.DB, d migrations.Dialect, opts ...migrations.Option) {
 	tb.Helper()
 	script, err := migrations.SQL(d, opts...)
@@ -22,7 +22,7 @@ func Install(tb testing.TB, db *sql.DB, d migrations.Dialect, opts ...migrations
 	statements, args := []string{script}, []any{}
 	switch d {
 	case migrations.Postgres:
-		args = append(args, pgx.QueryExecModeSimpleProtocol) // which takes a script
+		args = append(args, pgx.QueryExecModeSimpleProtocol) // this mode can run a script of several statements
 	case migrations.MySQL:
 		statements = strings.SplitAfter(strings.TrimSpace(script), ";\n")
 	}

@@ -1,5 +1,6 @@
-// Package check decides from the history of a run whether the library kept its promises. It uses nothing else. Each property has
-// its own verdict. An undecidable case is a failure, and so is a run with too few observations.
+// Package check decides from the history of a run whether the library kept its promises. It uses nothing else.
+// Each property has its own verdict. If a case cannot be decided, or if a run has too few observations,
+// the check fails.
 package check
 
 import (
@@ -19,7 +20,7 @@ type attempt struct {
 	asked     int64
 	refused   history.Event
 
-	held     bool // the acquisition was granted, and the worker received the grant
+	held     bool // true if the acquisition was granted and the worker received the grant
 	token    int64
 	nonce    string
 	granted  int64
@@ -32,7 +33,7 @@ type attempt struct {
 	seen     []history.Event
 	evicted  int64 // the instant of a forced release that ended the lease or may have ended it
 	era      int
-	placed   bool // the era of the attempt is known
+	placed   bool // true if the era of the attempt is known; see the method era
 }
 
 // fault is one fault that the supervisor caused.
@@ -48,12 +49,12 @@ type book struct {
 	*history.Run
 	attempts []*attempt
 	byTry    map[string]*attempt
-	grants   map[string][]*attempt // by name: only grants that were held, in the order in which they were granted
+	grants   map[string][]*attempt // for each name, the grants that workers received, in the order in which they were granted
 	deaths   map[int]int64
 	faults   []fault
 	healed   int64
 	ended    int64
-	tryOf    map[string]string // by nonce: the holder, according to the audit
+	tryOf    map[string]string // for each nonce, the holder according to the audit
 }
 
 func newBook(r *history.Run) *book {
@@ -153,8 +154,9 @@ func (b *book) end(a *attempt) int64 {
 	return max(end, a.asked)
 }
 
-// yields returns the earliest instant at which the store may grant the name again. This is the end of the holder's trust, or
-// something earlier: a forced release, or a fault that the store does not promise to withstand.
+// yields returns the earliest instant at which the store may grant the name again.
+// This is the end of the holder's trust, or, if earlier, a forced release, or a fault after which the store may lose
+// the lease.
 func (b *book) yields(a *attempt) int64 {
 	at := b.end(a)
 	if a.evicted != 0 {
@@ -164,7 +166,7 @@ func (b *book) yields(a *attempt) int64 {
 		if f.end < a.asked || f.begin >= at || f.victim != 0 && f.victim != a.worker {
 			continue
 		}
-		if slices.Contains(b.Meta.Expect.Overlap, f.kind) || f.kind == faultKill { // a killed worker's death is recorded when the fault ends
+		if slices.Contains(b.Meta.Expect.Overlap, f.kind) || f.kind == faultKill { // the death of a killed worker is recorded only when the fault ends
 			at = f.begin
 		}
 	}
@@ -209,7 +211,7 @@ func fenced(resource string) bool { return resource != control }
 const (
 	control = "control"
 	relay   = "relay"
-	dense   = "dense-" // followed by a number
+	dense   = "dense-" // prefix of names that end with a number
 )
 
 const never = math.MaxInt64
@@ -234,7 +236,7 @@ func (b *book) of(kind history.Step) iter.Seq[history.Change] {
 	}
 }
 
-// audited returns a verdict for a property that needs the store's audit. It also reports whether the run has an audit.
+// audited returns an empty verdict for a property that needs the store's audit, and whether the run has an audit.
 func (b *book) audited(id, property, instead string) (v *Verdict, ok bool) {
 	v = &Verdict{ID: id, Property: property, Need: true}
 	if !b.Meta.Expect.Audited {

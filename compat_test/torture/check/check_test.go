@@ -21,7 +21,7 @@ func TestASoundHistoryPasses(t *testing.T) {
 	assert.Contains(t, r.Markdown(), "| S5' | no update is lost |")
 }
 
-// find returns the first matching event, so that the test can falsify the event.
+// find returns the first matching event, so that the test can change it into a violation.
 func find(f *forge, match func(history.Event) bool) *history.Event {
 	return &f.Events[slices.IndexFunc(f.Events, match)]
 }
@@ -30,7 +30,7 @@ func kind(k history.Kind) func(history.Event) bool {
 	return func(e history.Event) bool { return e.Kind == k }
 }
 
-// change returns the nth step of a kind in the audit.
+// change returns the first change of this kind in the audit.
 func change(f *forge, s history.Step) *history.Change {
 	return &f.Audit[slices.IndexFunc(f.Audit, func(c history.Change) bool { return c.Step() == s })]
 }
@@ -263,8 +263,9 @@ func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	assert.Equal(t, 2, r.Figures.Explained)
 }
 
-// With hundreds of names, some names are not requested, so they need no next holder. A name is stuck if a request for the name is
-// refused after the lease has ended. The exception is a name that another process may have held in between.
+// With hundreds of names, some names are not requested for a long time, so the lack of a next holder is no violation.
+// A name counts as stuck if a request for it is refused after the lease has ended. The exception is a name
+// that another process may have held in between.
 func TestOnlyAWantedNameIsFollowed(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -344,8 +345,8 @@ func TestAnAnswerThatComesAfterTheSuccessors(t *testing.T) {
 	assert.Equal(t, 1, v.Broken)
 }
 
-// If a request is in progress while a server is killed, the server may have granted the request before or after the kill. So the
-// checker does not check the order of the request's token.
+// If a request is in progress while a server is killed, the server may have granted the request before
+// or after the kill. So the checker does not compare the request's token with others.
 func TestAGrantDuringAKillHasNoPlace(t *testing.T) {
 	f := sound()
 	f.Meta.Expect.Overlap, f.Meta.Expect.Regress = []string{"server kill"}, []string{"server kill"}

@@ -129,7 +129,7 @@ func (b *book) answers() (v *Verdict, undecided, applied int) {
 			v.whole(e, at, want)
 		}
 	}
-	for value, e := range open { // the worker was killed before it received the answer
+	for value, e := range open { // the worker was killed before it received the answer, so both outcomes are allowed
 		v.Judged++
 		v.whole(e, found[value], width(e.Resource))
 	}
@@ -148,7 +148,7 @@ func (v *Verdict) whole(e history.Event, at map[string]int, want int) {
 	}
 }
 
-// width returns how many resources a transaction writes if its first resource is the parameter resource.
+// width returns how many resources a transaction writes whose first resource is resource.
 func width(resource string) int {
 	if resource == "left" {
 		return 2

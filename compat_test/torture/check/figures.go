@@ -12,7 +12,7 @@ import (
 // Figures are the counts and durations that summarise a run.
 type Figures struct {
 	Granted, Held, Unknown, Unavailable, Unsealed, Cancelled, Failed int
-	UnknownGranted                                                   int // counted from the store's audit
+	UnknownGranted                                                   int // the following figures are counted from the store's audit
 	Renewed, Lost                                                    int
 	Faults, Effective                                                map[string]int
 	Evictions                                                        int

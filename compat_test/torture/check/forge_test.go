@@ -8,10 +8,10 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// forge writes the history of a sound run. Tests then falsify the history.
+// forge writes the history of a run without violations. Tests then change an event to make a violation.
 type forge struct {
 	*history.Run
-	now   int64 // on the machine's monotonic clock; the wall clock is ahead by the constant wall
+	now   int64 // times are on the machine's monotonic clock; the wall clock is ahead by the constant wall
 	token int64
 	seq   int64
 	tries int

@@ -25,7 +25,7 @@ func (b *book) containment() *Verdict {
 			v.Judged++
 			end, known := int64(0), false
 			for _, c := range granted[a.nonce] {
-				if c.At*microsecond <= e.Wall+clockGrain*microsecond { // a later change cannot have caused this answer
+				if c.At*microsecond <= e.Wall+clockGrain*microsecond { // a change with a later time cannot be the one that this answer reports
 					end, known = max(end, c.Expires), true
 				}
 			}
@@ -60,8 +60,8 @@ func (b *book) ownRelease() *Verdict {
 	return v
 }
 
-// releaseSent reports whether the holder of a had sent its release at the instant at. The holder also releases a lease that it
-// has lost. The library withdraws a request whose caller gave up.
+// releaseSent reports whether the holder of a had sent its release at the instant at.
+// The holder releases a lease also after it has lost it. If the caller gave up, the library itself sends the release.
 func (a *attempt) releaseSent(at int64) bool {
 	return !a.held || a.release != 0 && a.release-a.grant.At+a.grant.Wall <= (at+clockGrain)*microsecond
 }

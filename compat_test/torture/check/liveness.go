@@ -56,8 +56,9 @@ func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// unwanted reports that a name needs no next holder by limit, because no request for the name was refused. Only the names of the
-// dense mode are sometimes not requested. A request with an unknown outcome may have held the name in between.
+// unwanted reports whether it is no violation that a name has no next holder by limit, because no request
+// for the name was refused. That applies only to the names of the dense mode, which are sometimes not requested.
+// A request with an unknown outcome may have held the name in between.
 func (b *book) unwanted(name string, from, limit int64, next *attempt) bool {
 	if !strings.HasPrefix(name, dense) {
 		return false
@@ -130,7 +131,7 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 			continue
 		}
 		if next.asked > a.release || b.deaths[next.worker] != 0 && b.deaths[next.worker] < from {
-			continue // the next holder did not wait yet at that time
+			continue // the next holder had not sent its request by that time
 		}
 		v.Judged++
 		if b.disturbed(from-int64(b.Meta.TTL), next.granted) == 0 {
@@ -140,7 +141,7 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// waiting returns a request for name that was sent before asked and had no answer at at, or nil.
+// waiting returns a request for name that was sent before the time asked and had no answer at the time at, or nil.
 func (b *book) waiting(name string, asked, at int64) *attempt {
 	for _, a := range b.attempts {
 		end := b.ended
@@ -188,7 +189,7 @@ func (b *book) recovery() *Verdict {
 		v.Unknown++
 		return v
 	}
-	asked := map[string]bool{} // also contains names that were never granted
+	asked := map[string]bool{} // this list also contains names that were never granted
 	for _, a := range b.attempts {
 		asked[a.name] = true
 	}
@@ -201,8 +202,8 @@ func (b *book) recovery() *Verdict {
 	return v
 }
 
-// reported checks that the library reports a loss when the loss happens. Losses of workers that could not run at that time do not
-// count.
+// reported checks that the library reports a loss in time. It ignores losses of workers that could not run at
+// that time.
 func (b *book) reported() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "S8'", Property: "a loss is reported", Need: true}
 	for _, a := range b.attempts {
@@ -224,7 +225,7 @@ func (b *book) reported() (v *Verdict, took []time.Duration) {
 		v.Judged++
 		late := told - a.until
 		if late < 0 {
-			continue // the loss was known before the deadline
+			continue // the loss was known before the deadline, so the report came in time
 		}
 		stopped := int64(0)
 		for _, f := range b.faults {

@@ -7,10 +7,11 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// serverOrder checks that each grant follows the end of the grant before. A grant ends by a release, by a forced release, or by
-// expiry on the store's clock. A release may make the next grant in the same step. If the store has an audit, serverOrder reads
-// it. For every store, serverOrder also orders the grants by token. Each grant needs an instant between its request and its
-// answer at which the grant before may have ended.
+// serverOrder checks that each grant of a name comes after the previous grant has ended. A grant ends by a release,
+// by a forced release, or by expiry on the store's clock. A release may make the next grant in the same step.
+// If the store has an audit, serverOrder reads it. For every store, serverOrder also orders the grants by token.
+// For each grant there must be an instant between its request and its answer at which the previous grant may have
+// ended.
 func (b *book) serverOrder() *Verdict {
 	v := &Verdict{ID: "S1", Property: "grants of a name do not overlap in the store's order", Need: true}
 	for _, c := range b.Audit {
@@ -103,8 +104,7 @@ func (b *book) holderView() (v *Verdict, explained int) {
 		for _, a := range b.grants[name] {
 			v.Judged++
 			if longest != nil && b.end(longest) > a.granted {
-				// The holder of the smaller token lost the name. The answer with its grant may have arrived after the grant had
-				// ended.
+				// The holder of the smaller token lost the name. Its grant may have ended before the answer arrived.
 				yields := b.yields(longest)
 				if a.token < longest.token && a.era == longest.era {
 					yields = b.yields(a)

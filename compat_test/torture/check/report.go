@@ -13,7 +13,7 @@ type Report struct {
 	Meta     history.Meta
 	Verdicts []*Verdict
 	Figures  *Figures
-	Missing  []string // required observations that the run did not make
+	Missing  []string // required observations that this run did not make
 	Took     time.Duration
 }
 

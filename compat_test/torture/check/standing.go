@@ -33,8 +33,9 @@ func (b *book) inFlight() (all []inFlight) {
 	return all
 }
 
-// heldUp checks transactions whose worker is suspended, cut off or killed before the commit. Such a transaction may block the
-// next holder's seal only while the fault lasts. took contains durations that begin with the fault.
+// heldUp checks transactions whose worker is suspended, cut off or killed before the commit.
+// Such a transaction may block the next holder's seal only while the fault lasts. The result took contains how long
+// after each fault began the next holder could continue.
 func (b *book) heldUp() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "L4", Property: "a transaction that stands still holds up the next holder no longer"}
 	for _, w := range b.inFlight() {
@@ -80,7 +81,7 @@ func (b *book) overtaken() (counts []int) {
 	return counts
 }
 
-// calm reports whether all faults between two instants were faults of single holders.
+// calm reports whether all faults between two instants affected single holders only.
 func (b *book) calm(from, to int64) bool {
 	for _, f := range b.faults {
 		if f.kind != faultEvict && f.begin < to && f.end > from {

@@ -9,7 +9,7 @@ func (b *book) oneToken() *Verdict {
 		nonce string
 		token int64
 	}
-	grants, freed := map[string][]history.Change{}, map[lease]int64{} // freed: when each lease ended, in the store's order of changes to the lease's name
+	grants, freed := map[string][]history.Change{}, map[lease]int64{} // freed has the position at which each lease ended, in the store's order of changes to the name
 	for _, c := range b.Audit {
 		switch c.Step() {
 		case history.Grant:
@@ -18,7 +18,7 @@ func (b *book) oneToken() *Verdict {
 			freed[lease{c.OldNonce, c.OldToken}] = c.Seq
 		}
 	}
-	// A change may have the time at which its statement began to wait for the release.
+	// The time of a change may be the time at which its statement began to wait for the release.
 	releasedBefore := func(a *attempt, c history.Change) bool {
 		at := freed[lease{a.nonce, a.token}]
 		return a.release != 0 && a.evicted == 0 && at != 0 && at < c.Seq
@@ -41,7 +41,7 @@ func (b *book) oneToken() *Verdict {
 			switch {
 			case c.Token == a.token:
 				told = true
-			case c.Token < a.token: // this grant had no answer and ended before the next request, so property S1 checks it
+			case c.Token < a.token: // this grant had no answer and ended before the next request, so it is checked by property S1
 			case a.lost.At == 0 && !a.releaseSent(c.At) && !releasedBefore(a, c):
 				v.broken("%s: %s received token %d, but the store granted it %d", a.name, a.try, a.token, c.Token)
 			case freed[lease{c.Nonce, c.Token}] == 0 && b.undisturbed(a, c):

@@ -9,8 +9,8 @@ type Verdict struct {
 	Broken       int      // number of the checked cases that are violations
 	Unknown      int      // number of the checked cases that are undecidable
 	Examples     []string // examples of violations
-	NotSeen      string   // why this run cannot check the property
-	Need         bool     // a run that checked no case of this property fails
+	NotSeen      string   // the reason why this run cannot check the property
+	Need         bool     // if true, a run that checked no case of this property fails
 }
 
 const examples = 3

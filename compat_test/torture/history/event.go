@@ -9,22 +9,22 @@ type Kind string
 const (
 	Start    Kind = "start"    // a worker starts; Detail is the list of the backend's capabilities
 	Acquire  Kind = "acquire"  // before the request
-	Granted  Kind = "granted"  // Until: the end of trust
+	Granted  Kind = "granted"  // Until is the end of trust
 	Refused  Kind = "refused"  // Outcome: the reason
-	Renewed  Kind = "renewed"  // Until: the new end of trust
-	Lost     Kind = "lost"     // the library reported the loss unasked. Outcome: how the lease was lost
-	Seen     Kind = "seen"     // the worker checked its lease, after At. Outcome: Trusted or Ended
+	Renewed  Kind = "renewed"  // Until is the new end of trust
+	Lost     Kind = "lost"     // the library reported a loss by itself; Outcome is how the lease was lost
+	Seen     Kind = "seen"     // the worker checked its lease after At; Outcome is Trusted or Ended
 	Release  Kind = "release"  // before the request
 	Released Kind = "released" // Outcome: the answer
-	Read     Kind = "read"     // Value: the end of the chain
-	Write    Kind = "write"    // before the write begins; Value is to follow Read in the chain
-	Wrote    Kind = "wrote"    // Outcome: whether Value was written
+	Read     Kind = "read"     // Value is the last value of the chain
+	Write    Kind = "write"    // the worker will write Value, which must follow Read in the chain
+	Wrote    Kind = "wrote"    // Outcome tells whether Value was written
 
 	// The supervisor writes the following events.
-	Fault  Kind = "fault"  // Outcome: the kind of fault. End: when the fault ended. Victim: the worker that was hit, or 0. Hit
+	Fault  Kind = "fault"  // Outcome is the kind of fault, End is when the fault ended, Victim is the worker that was hit, or 0; see also Hit
 	Death  Kind = "death"  // the worker's process has ended
-	Evict  Kind = "evict"  // a live lease was released by force, by the time End. Outcome: OK or an error
-	Healed Kind = "healed" // after this event there are no more faults
+	Evict  Kind = "evict"  // a live lease was released by force before End; Outcome is OK or an error
+	Healed Kind = "healed" // no fault happens after this event
 )
 
 // These are the values of Outcome.
@@ -35,12 +35,12 @@ const (
 	Held        = "held"
 	Unknown     = "unknown"
 	Unavailable = "unavailable"
-	Unsealed    = "unsealed" // the lock was granted, and released because the data could not be sealed
+	Unsealed    = "unsealed" // the lock was granted, and then released because the data could not be sealed
 	Cancelled   = "cancelled"
-	LeaseLost   = "lost"   // a write that the library refused without asking the database, because the lease was lost
-	Stale       = "stale"  // a write that the database refused
-	Undone      = "undone" // a write that was certainly not applied
-	Failed      = "failed" // no other outcome explains the result
+	LeaseLost   = "lost"   // the library rejected the write before it sent a request to the database, because the lease was lost
+	Stale       = "stale"  // the database rejected the write
+	Undone      = "undone" // the write was certainly not applied
+	Failed      = "failed" // the result does not fit any other outcome
 )
 
 // Event is one line of a log. Instants are nanoseconds of CLOCK_MONOTONIC, a clock that all processes of a machine share. Wall is
@@ -60,7 +60,7 @@ type Event struct {
 	// most zero.
 	Late     int64  `json:"late,omitempty"`
 	Victim   int    `json:"victim,omitempty"`
-	Hit      bool   `json:"hit,omitempty"` // the fault hit what it was meant to disturb
+	Hit      bool   `json:"hit,omitempty"` // true if the fault hit the worker or server that it was meant for
 	Resource string `json:"r,omitempty"`
 	Read     int64  `json:"rv,omitempty"`
 	Value    int64  `json:"v,omitempty"`

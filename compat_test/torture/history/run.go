@@ -33,18 +33,18 @@ type Meta struct {
 	Expect  Expect
 }
 
-// Expect is what a store promises, as this test understands the promise. The library's own claims are not used.
+// Expect describes what a store promises, according to this test. The test does not use the library's own claims.
 type Expect struct {
 	Claims  string   // the backend's name in its capabilities
 	Tokens  string   // the quality of tokens that the capabilities must report
 	Audited bool     // the store records every change
-	Pruned  bool     // rows of free locks are deleted all the time
+	Pruned  bool     // rows of free locks are pruned during the run
 	Minted  bool     // the database of the data issues tokens, so the tokens in the ledger differ from the lock's tokens
 	Told    bool     // a holder detects its loss at once, so its stale writes may not reach the database
 	Overlap []string // faults after which a name may have a second holder while the first holder trusts its lease
 	Regress []string // faults after which a token may be smaller than an earlier token
 	Crash   time.Duration
-	// Overtaken is how many later requests may be granted before a waiter. 0 means any number.
+	// Overtaken is how many requests that were sent later may be granted before a waiter. 0 means any number.
 	Overtaken int
 }
 
@@ -60,7 +60,7 @@ func LogFile(folder string, worker int) string {
 	return filepath.Join(folder, fmt.Sprintf("log-%04d.jsonl", worker))
 }
 
-// Write writes the history without the logs, which the processes have written themselves.
+// Write writes the history except for the logs, which the processes have written themselves.
 func (r *Run) Write(folder string) error {
 	text, err := json.MarshalIndent(r.Meta, "", "\t")
 	return errors.Join(err,
@@ -122,7 +122,7 @@ func readLines[T any](path string) (lines []T, err error) {
 	for from := json.NewDecoder(bufio.NewReaderSize(file, 1<<20)); ; {
 		var line T
 		switch err := from.Decode(&line); {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // an unexpected end means that the process was killed while it wrote
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // an unexpected end of the file means that the process was killed while it wrote
 			return lines, nil
 		case err != nil:
 			return nil, fmt.Errorf("%s, line %d: %w", path, len(lines)+1, err)

@@ -1,5 +1,5 @@
--- Every change of a lock's row, in the transaction that makes it, numbered for each name. Instants are microseconds
--- since 1970.
+-- Triggers that record every change of a lock's row, in the transaction that makes the change.
+-- The changes of each name are numbered. Times are microseconds since 1970.
 CREATE TABLE torture_turn (
     name VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
     n    BIGINT NOT NULL

@@ -1,4 +1,5 @@
--- Every change of a lock's row, in the transaction that makes it. Instants are microseconds since 1970.
+-- A trigger that records every change of a lock's row, in the transaction that makes the change.
+-- Times are microseconds since 1970.
 CREATE TABLE torture_audit (
     seq         bigserial PRIMARY KEY,
     name        text    NOT NULL,
@@ -15,7 +16,7 @@ CREATE TABLE torture_audit (
 -- next
 CREATE FUNCTION torture_audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    was rowlock_lease; -- without values where there is no such row
+    was rowlock_lease; -- its columns are NULL if there was no such row
     now rowlock_lease;
 BEGIN
     IF TG_OP <> 'INSERT' THEN was := OLD; END IF;

@@ -1,4 +1,4 @@
--- Every write that was accepted.
+-- The table that records every write that the database accepted.
 CREATE TABLE torture_ledger (
     seq      bigserial PRIMARY KEY,
     resource text      NOT NULL,

@@ -1,4 +1,5 @@
--- Every change of a lock's row, in the transaction that makes it. Instants are microseconds since 1970.
+-- Triggers that record every change of a lock's row, in the transaction that makes the change.
+-- Times are microseconds since 1970.
 CREATE TABLE torture_audit (
     seq         INTEGER PRIMARY KEY AUTOINCREMENT,
     name        TEXT    NOT NULL,
