@@ -61,10 +61,12 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 		require.NoError(t, err)
 		return len(zklock.Sequences(children))
 	}
+	// The client must send no request here. The reply to a request would show the client changes that the old leader
+	// does not have.
 	require.Eventually(t, func() bool {
 		_, err := majority.Sync(b.Container(r.Key))
 		return err == nil && strings.Contains(fourLetters(t, serving.DSN, "cons"), ",to=120000,") && b.Connected()
-	}, time.Minute, 10*time.Millisecond, "the client has reconnected, so the next reply is not that of the handshake") // the client must send no request here, because its reply would show the client changes that the old leader does not have
+	}, time.Minute, 10*time.Millisecond, "the client has reconnected, so the next reply is not that of the handshake")
 
 	address.DropReplies(1, faultproxy.Hang)
 	address.PointAt(deposed.DSN)

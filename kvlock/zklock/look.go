@@ -15,7 +15,8 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 	b.mu.Lock()
 	version, known := b.versions.get(r.Key)
 	b.mu.Unlock()
-	if known && !b.shared && !r.Waiting { // this process has released its last grant at this version; if the version is still current, the queue is empty
+	// This process has released its last grant at this version. If the version is still current, the queue is empty.
+	if known && !b.shared && !r.Waiting {
 		return version, nil
 	}
 	for synced := false; ; {

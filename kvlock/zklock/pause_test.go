@@ -21,7 +21,8 @@ func TestAPauseThatIsMadeMeanwhileIsMade(t *testing.T) {
 	require.NoError(t, err)
 	g, err := b.Acquire(t.Context(), request("a"))
 	require.NoError(t, err)
-	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.Delay(100 * time.Millisecond) })) // so that all callers read before the first of them writes
+	// The delay lets all callers read before the first of them writes.
+	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.Delay(100 * time.Millisecond) }))
 	as := driver.NewNonce()
 	var group sync.WaitGroup
 	for range 3 {

@@ -303,7 +303,9 @@ func readersAndWritersQueue(t *testing.T, n *network) {
 		require.NoError(t, err)
 		readers = append(readers, queued(t, n, b.Shared(), t.Context(), request("a")))
 	}
-	watched(t, n, key, 2+3+3) // 2: the writer's watches on the readers before it; 3+3: the waiting readers' watches on the writer and on their own nodes
+	// The writer has two watches, on the readers before it. The three waiting readers have two each, on the writer and
+	// on their own nodes.
+	watched(t, n, key, 2+3+3)
 	require.NoError(t, n.watching.Shared().Release(t.Context(), one))
 	require.Empty(t, writer, "the second reader still holds the lock")
 	q, err := n.queue(key)
