@@ -89,7 +89,7 @@ func watchedBy(t *testing.T, c *testserver.EtcdCluster, begin func()) (found *te
 	return found
 }
 
-// others returns the endpoints of all nodes except but.
+// others returns the endpoints of all nodes except the node but.
 func others(c *testserver.EtcdCluster, but *testserver.EtcdNode) (all []string) {
 	for _, n := range c.Nodes {
 		if n != but {

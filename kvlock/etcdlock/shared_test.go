@@ -74,7 +74,7 @@ func TestFormsDoNotMix(t *testing.T) {
 }
 
 // Successive acquisitions use the same key, so that etcd's index of a name does not grow until compaction. Concurrent
-// acquisitions have separate keys. Both also holds for waiters.
+// acquisitions have separate keys. The keys of waiters follow the same rules.
 func TestKeysAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	s := alone(t)

@@ -50,7 +50,7 @@ func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 				ended <- time.Now()
 				deadline <- lease.ExpiresAt()
 			})
-			time.Sleep(rand.N(ttl / 2)) // at some moment before, during or after a renewal
+			time.Sleep(rand.N(ttl / 2)) // cut the network at a random moment before, during or after a renewal
 			assert.NoError(t, n.Cut(b))
 			next, err := other.Acquire(t.Context(), name)
 			if !assert.NoError(t, err) || !assert.ErrorIs(t, lease.Err(), rowlock.ErrLost) || !assert.Error(t, lease.Context().Err()) {

@@ -120,7 +120,7 @@ func waiters(tb testing.TB, c redis.UniversalClient) (fields []string) {
 	return fields
 }
 
-// seen adds by to the time at which a waiter was last seen.
+// seen shifts the time at which a waiter was last seen by the given duration.
 func seen(tb testing.TB, c redis.UniversalClient, waiter string, by time.Duration) {
 	tb.Helper()
 	parts := strings.Fields(c.HGet(context.Background(), job, waiter).Val())

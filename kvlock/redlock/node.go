@@ -44,8 +44,8 @@ func (n *node) known() *run {
 	return n.run
 }
 
-// forget makes fit check the node's server again. The server has been restarted since the run of, and may be another
-// server.
+// forget makes fit check the node's server again. Call it with the run of the server that has ended, because the node's
+// address may now belong to another server.
 func (n *node) forget(of *run) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
