@@ -45,6 +45,8 @@ the name, runs a function while it holds the name, and waits again after it has 
 [Locker.AcquireAll] and [Locker.DoAll] acquire several names, all or none. [Locker.AcquireAny] and [Locker.DoAny]
 acquire one of several names, so that at most n callers work at a time.
 
+[Once] runs a function at most once for each occasion of a schedule, whichever process comes first.
+
 [Locker.Pause] makes a name unavailable for maintenance, and [Locker.Resume] makes it available again. A call
 that fails because of the pause returns an error that says who has paused the name, and why.
 

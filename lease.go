@@ -35,6 +35,7 @@ type Lease struct {
 	term          time.Duration // the TTL in the last successful request
 	err           error         // why the lease ended; nil while it is held, and never changed after its end
 	fail          error         // the error of the last renewal; nil if that renewal succeeded
+	recording     bool          // the release records the tick
 	neverReturned bool          // no caller ever had the lease, so MinHold does not apply
 
 	session      context.Context // the store's session that the lease is tied to; nil if there is none

@@ -145,6 +145,7 @@ type settings struct {
 
 	renewSet, marginSet, waitSet bool
 	namespace, holder, note      string
+	tick                         string // the tick of Once
 	traces                       []*Trace
 	log                          *Trace
 	require                      []Requirement

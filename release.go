@@ -235,7 +235,7 @@ func (le *Lease) mayHandOver(now clock.Instant) bool {
 	if le.series.handed == 0 {
 		began = le.granted
 	}
-	return le.locker.handing != nil && le.locker.closing.Err() == nil &&
+	return le.locker.handing != nil && le.cfg.tick == "" && le.locker.closing.Err() == nil &&
 		le.series.handed < mostHanded && now.Since(began) < longestSeries &&
 		(le.grant.MinHold == 0 || now.Since(le.granted) > le.grant.MinHold)
 }
@@ -315,6 +315,10 @@ func (le *Lease) leftover() leftover {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	grant := le.grant
+	grant.Done = ""
+	if le.recording {
+		grant.Done = le.cfg.tick
+	}
 	if le.neverReturned {
 		grant.MinHold = 0
 	}

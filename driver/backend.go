@@ -24,6 +24,9 @@ type Backend interface {
 	// is no error. [ErrNotHeld] means that the store does not hold the grant. Any other error means that the outcome is
 	// unknown.
 	//
+	// If g.Done is not empty and the backend keeps ticks, see [Capabilities], Release also records g.Done as the last tick
+	// of Key, in the same step. It records nothing if it returns [ErrNotHeld].
+	//
 	// If g.Token is zero, Release ends the grant of g.Nonce, whatever its token. With a zero token,
 	// Release may return [ErrNotHeld] for a grant that was released before. The engine uses a zero token to release a
 	// grant whose reply the engine did not receive.
@@ -73,6 +76,12 @@ type Grant struct {
 	// Sealed reports that the grant also raised the fence mark, as Request.Seal requested. If Sealed is false,
 	// package fence seals in a separate transaction.
 	Sealed bool
+
+	// Done is a tick: a text of at most 128 bytes that identifies one occasion of a schedule. In a grant that Acquire or
+	// Await returned, it is the last tick that a release of Key recorded, or "". In a grant for Release, it is the tick
+	// to record, or "" to leave the recorded tick as it is. Renew and HandOver ignore it. Only a backend with
+	// [Capabilities].Ticks keeps ticks.
+	Done string
 
 	// Earlier reports that the grant answers an earlier request with the same nonce. The store refused that earlier
 	// request with [Held.Pending], and granted the key before this request was sent. The engine then counts the

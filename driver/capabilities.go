@@ -39,6 +39,9 @@ type Capabilities struct {
 	Forgets bool
 	// Pauses reports that [Operator.Pause] works.
 	Pauses bool
+	// Ticks reports that the backend keeps the tick of [Grant].Done. The tick outlives releases, expiry, forced release,
+	// pauses and restarts, until the name is pruned.
+	Ticks bool
 	// SealsAt says in which database the backend raises fence marks when [Request].Seal is set.
 	// It is the zero Place if the backend raises no marks. The engine sets Request.Seal only if the marks of the fence
 	// are stored at an equal Place.

@@ -49,6 +49,7 @@ type Status struct {
 	Age       time.Duration // time since the last grant; zero if the key was never granted
 	ExpiresIn time.Duration // time until the lease ends unless it is renewed, negative after it has ended, zero for a pause
 	FreeIn    time.Duration // time until the key can be granted; zero if it can be granted now, and for a pause
+	Done      string        // the last recorded tick, see [Grant]; a List may omit it if the store keeps ticks apart from locks
 }
 
 // State is the state of a lock.

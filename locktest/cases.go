@@ -36,7 +36,7 @@ func cases() []testCase {
 		exclusionCases, sharingCases, tokenCases, nonceCases, renewalCases, releaseCases, foreignCases, handOverCases,
 		termCases, closureCases, refusalCases, nameCases, cancelCases,
 		inspectorCases, pauseCases, notifierCases, historyCases,
-		waitingCases, leavingCases, keepingCases, lossCases, partitionCases, doubtCases, closeCases, leftoverCases,
+		severalCases, tickCases, waitingCases, leavingCases, keepingCases, lossCases, partitionCases, doubtCases, closeCases, leftoverCases,
 	)
 }
 

@@ -75,6 +75,18 @@ func mutants() []mutant {
 		{"grants a withdrawn request", newLeaves(true, false), []string{"left-request-is-withdrawn"}},
 		{"grants a request that it did not report as recorded", newLeaves(false, true), []string{"left-request-is-granted"}},
 
+		// Several names.
+		{"keeps what a call gives back", plain[releasesNothing], []string{"all-or-none", "at-most-n"}},
+		{"never excludes a slot", plain[neverExcludes], []string{"at-most-n", "all-or-none"}},
+		{"never releases what a lost reply granted", plain[keepsLostGrants], []string{"slot-reply-lost"}},
+
+		// Ticks.
+		{"records no tick", plain[recordsNoTick], []string{"tick-is-recorded", "tick-reply-lost", "once-per-tick", "tick-outlives-holders"}},
+		{"records a tick of a failed release", newTickbook(func(m *tickbook) { m.always = true }), []string{"tick-needs-the-grant"}},
+		{"deletes the tick with a release", newTickbook(func(m *tickbook) { m.clears = true }), []string{"tick-is-recorded", "tick-outlives-holders"}},
+		{"returns the tick to one holder only", newTickbook(func(m *tickbook) { m.until = true }), []string{"tick-is-recorded", "tick-outlives-holders"}},
+		{"records the tick with the second release", newRecordsLate, []string{"tick-is-recorded", "once-per-tick"}},
+
 		// Pause.
 		{"turns a pause into a long lease", plain[pausesForAnHour], []string{"pause-closes"}},
 		{"reports a pause that did not happen", plain[pausesNothing], []string{"pause-closes", "pause-needs-the-grant", "pause-ends-when-told"}},

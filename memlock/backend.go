@@ -27,6 +27,7 @@ type row struct {
 	note      string
 	acquired  time.Time
 	expires   time.Time
+	done      string    // the last recorded tick
 	heldUntil time.Time // when the key can be granted again; zero if the lease was released and no minimum hold applies
 }
 
@@ -47,7 +48,7 @@ func New() *Backend {
 
 // Capabilities returns the guarantees of a store that loses no data and notifies every Locker that uses it.
 func (b *Backend) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Pauses: true}
+	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Pauses: true, Ticks: true}
 }
 
 // Acquire implements [driver.Backend].
@@ -82,7 +83,7 @@ func (b *Backend) acquire(r driver.Request) (driver.Grant, error) {
 		l.token = max(l.token+1, b.floor+1, driver.Token(now.UnixMicro()))
 		l.holder, l.note = r.Holder, r.Note
 	}
-	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: l.token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: l.token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Done: l.done}
 	l.extend(g, now)
 	return g, nil
 }
@@ -108,6 +109,9 @@ func (b *Backend) release(g driver.Grant) error {
 	}
 	if !l.is(g) {
 		return driver.ErrNotHeld
+	}
+	if g.Done != "" {
+		l.done = g.Done
 	}
 	l.nonce = driver.Nonce{}
 	l.expires = earlier(l.expires, now)

@@ -38,7 +38,7 @@ func (b *Backend) Inspect(_ context.Context, key driver.Key) (driver.Status, err
 
 func (l *row) status(key driver.Key, now time.Time) driver.Status {
 	s := driver.Status{
-		Key: key, Token: l.token, Holder: l.holder, Note: l.note,
+		Key: key, Token: l.token, Holder: l.holder, Note: l.note, Done: l.done,
 		Age: now.Sub(l.acquired), ExpiresIn: l.expires.Sub(now), FreeIn: max(0, l.heldUntil.Sub(now)),
 	}
 	held := l.nonce != driver.Nonce{}

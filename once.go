@@ -1,0 +1,142 @@
+package rowlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rowlock/rowlock/internal/oneline"
+)
+
+// maxTick is the limit of a tick, in bytes.
+const maxTick = 128
+
+// ErrDone: the tick of [Once] is done, so its function was not called.
+var ErrDone = errors.New("rowlock: the tick is done")
+
+var errNotRecorded = errors.New("the lease was released before the tick was recorded")
+
+// Once runs fn under the lock on name, unless fn has already succeeded for tick. A tick is one occasion of a schedule,
+// such as the day for which a nightly job runs. Any text of 1 to 128 bytes identifies a tick, and [TickOf] makes one of a
+// time. Of all processes that call Once for a tick, one runs fn. The others get [ErrDone].
+//
+// If fn returns nil, the release of the lease records the tick as done, in the same step. Once returns nil only if the
+// tick is recorded. If fn fails or panics, or if the process crashes, the tick stays open, and the next caller runs
+// fn. The store keeps the last tick of each name. If two ticks are times in the format of TickOf, the earlier one counts
+// as done when the later one is.
+//
+// If the lease is lost while fn runs, the error is an [ErrLost], and another caller may run fn for the same tick. So fn
+// may have succeeded although its tick is open. To rule that out, end the lease with ReleaseOnCommit of package fence:
+// it records the tick in the transaction of fn's writes.
+//
+// If the name is held, Once waits as [Locker.Do] does, and then returns ErrDone if the tick is done by then. With
+// Wait(0) it returns an [ErrHeld] instead of waiting. The options and the other errors are those of Do. If the release
+// gets no reply, the error is an [ErrUnknown], and the tick may be open or done.
+//
+// Some stores keep no record of a lock that nobody holds. [driver.Capabilities].Ticks says which stores keep ticks.
+// With the others the error is an [errors.ErrUnsupported]. [Locker.Prune] forgets the ticks of the names that it
+// forgets.
+func Once(ctx context.Context, locker *Locker, name, tick string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
+	if err := checkTick(tick); err != nil {
+		return err
+	}
+	if !locker.caps.Ticks {
+		return fmt.Errorf("rowlock: Once: backend %s keeps no ticks: %w", locker.caps.Backend, errors.ErrUnsupported)
+	}
+	a, err := locker.newAcquisition(ctx, name, append(opts[:len(opts):len(opts)], forTick(tick)))
+	if err != nil {
+		return err
+	}
+	lease, err := a.run(a.unlessDone)
+	if err != nil {
+		return err
+	}
+	return lease.runOnce(ctx, fn)
+}
+
+// TickOf returns the tick that t belongs to, if a tick begins every so often: t rounded down to a multiple of every, in
+// UTC. Days begin at midnight UTC and weeks on Mondays. every must be positive.
+func TickOf(t time.Time, every time.Duration) string {
+	return t.UTC().Truncate(every).Format(time.RFC3339Nano)
+}
+
+func checkTick(tick string) error {
+	switch {
+	case tick == "":
+		return errors.New("rowlock: Once: the tick is empty")
+	case len(tick) > maxTick:
+		return fmt.Errorf("rowlock: Once: tick %s has %d bytes: the limit is %d", excerpt(tick), len(tick), maxTick)
+	case !utf8.ValidString(tick) || strings.ContainsRune(tick, 0):
+		return fmt.Errorf("rowlock: Once: tick %s must be UTF-8 without NUL", excerpt(tick))
+	}
+	return nil
+}
+
+// isDone reports whether tick is done if last is the last tick that was done.
+func isDone(last, tick string) bool {
+	if last == tick {
+		return true
+	}
+	before, err := time.Parse(time.RFC3339Nano, last)
+	now, other := time.Parse(time.RFC3339Nano, tick)
+	return err == nil && other == nil && !now.After(before)
+}
+
+// forTick makes the lease belong to a tick.
+func forTick(tick string) Option { return func(s *settings) { s.tick = tick } }
+
+// unlessDone acquires the name, and releases it at once if the tick is done.
+func (a *acquisition) unlessDone() (*Lease, error) {
+	acquire := a.wait
+	if a.cfg.waitSet && a.cfg.wait == 0 {
+		acquire = a.try
+	}
+	le, err := acquire()
+	if err != nil || !isDone(le.grant.Done, a.cfg.tick) {
+		return le, err
+	}
+	_ = le.abandon(a.ctx)
+	return nil, fmt.Errorf("%w: %s: tick %s, last done %s", ErrDone, excerpt(a.key.String()), excerpt(a.cfg.tick), excerpt(le.grant.Done))
+}
+
+// Tick returns the tick of the call of [Once] that acquired the lease, or "".
+func (le *Lease) Tick() string { return le.cfg.tick }
+
+// runOnce calls fn for Once. It releases the lease, and records the tick if fn returns nil.
+func (le *Lease) runOnce(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
+	inner, leave := le.ctx.scope(ctx)
+	returned, recorded := false, false
+	defer func() {
+		leave()
+		if returned && err == nil {
+			recorded = le.record()
+		}
+		released := le.Release(ctx)
+		switch {
+		case err == nil && returned && released == nil && !recorded:
+			err = fmt.Errorf("rowlock: %s: tick %s: %w", excerpt(le.grant.Key.String()), excerpt(le.Tick()), errNotRecorded)
+		case err == nil:
+			err = released
+		case errors.Is(released, ErrLost) && !errors.Is(err, ErrLost):
+			err = oneline.Join(err, released)
+		}
+	}()
+	err = fn(inner, le)
+	returned = true
+	return err
+}
+
+// record makes the release record the tick. It reports whether the tick is recorded if the release succeeds. That is
+// the case if the lease is still held, or if a ReleaseWith has ended it, which recorded the tick itself.
+func (le *Lease) record() bool {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	if le.err == nil {
+		le.recording = true
+		return true
+	}
+	return le.ending != nil && le.ending.ended
+}

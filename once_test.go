@@ -1,0 +1,240 @@
+package rowlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/memlock"
+)
+
+const monday, tuesday = "2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z"
+
+func nothing(context.Context, *rowlock.Lease) error { return nil }
+
+// Of many callers for a tick, one runs the function, and the others get ErrDone, whether they wait or come later.
+func TestOnceRunsOncePerTick(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		var runs, done atomic.Int32
+		var wg sync.WaitGroup
+		for range 3 {
+			l := locker(t, store)
+			for range 4 {
+				wg.Go(func() {
+					err := rowlock.Once(background, l, "nightly", monday, func(_ context.Context, lease *rowlock.Lease) error {
+						assert.Equal(t, monday, lease.Tick())
+						runs.Add(1)
+						time.Sleep(time.Minute)
+						return nil
+					})
+					switch {
+					case errors.Is(err, rowlock.ErrDone):
+						done.Add(1)
+					default:
+						assert.NoError(t, err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		assert.EqualValues(t, 1, runs.Load())
+		assert.EqualValues(t, 11, done.Load())
+		l := locker(t, store)
+		err := rowlock.Once(background, l, "nightly", monday, nothing)
+		require.ErrorIs(t, err, rowlock.ErrDone)
+		assert.EqualError(t, err, `rowlock: the tick is done: "nightly": tick "`+monday+`", last done "`+monday+`"`)
+		require.NoError(t, rowlock.Once(background, l, "nightly", tuesday, nothing))
+		require.ErrorIs(t, rowlock.Once(background, l, "nightly", monday, nothing), rowlock.ErrDone, "an earlier time is done, too")
+		status, err := l.Status(background, "nightly")
+		require.NoError(t, err)
+		assert.Equal(t, tuesday, status.Done)
+		assert.Equal(t, driver.StateFree, status.State)
+	})
+}
+
+// A tick of another form than a time is done only if it is the last one.
+func TestOnceWithTicksOfAnyText(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		for _, tick := range []string{"build 2", "build 10", "build 1", monday, "z", monday} {
+			require.NoError(t, rowlock.Once(background, l, "nightly", tick, nothing))
+			require.ErrorIs(t, rowlock.Once(background, l, "nightly", tick, nothing), rowlock.ErrDone)
+		}
+	})
+}
+
+// Promise 10: if the function fails, panics, or loses its lease, the tick stays open, and the next caller runs it.
+func TestOnceLeavesTheTickOpen(t *testing.T) {
+	broken := errors.New("broken")
+	for name, fail := range map[string]func(l *rowlock.Locker, lease *rowlock.Lease) error{
+		"error": func(*rowlock.Locker, *rowlock.Lease) error { return broken },
+		"panic": func(*rowlock.Locker, *rowlock.Lease) error { panic(broken) },
+		"lost": func(l *rowlock.Locker, lease *rowlock.Lease) error {
+			return l.ForceRelease(background, "nightly", lease.Token())
+		},
+		"released": func(_ *rowlock.Locker, lease *rowlock.Lease) error { return lease.Release(background) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l := locker(t, store)
+				err := func() (err error) {
+					defer func() {
+						if r := recover(); r != nil {
+							err = r.(error)
+						}
+					}()
+					return rowlock.Once(background, l, "nightly", monday, func(_ context.Context, lease *rowlock.Lease) error { return fail(l, lease) })
+				}()
+				switch name {
+				case "lost":
+					require.ErrorIs(t, err, rowlock.ErrLost)
+				case "released":
+					require.ErrorContains(t, err, "the lease was released before the tick was recorded")
+				default:
+					require.ErrorIs(t, err, broken)
+				}
+				time.Sleep(time.Hour)
+				require.NoError(t, rowlock.Once(background, locker(t, store), "nightly", monday, nothing))
+			})
+		})
+	}
+}
+
+// Promise 10: a lost reply never makes a tick that was reported as done run again.
+func TestOnceWithLostReplies(t *testing.T) {
+	for _, op := range []memlock.Op{memlock.OpAcquire, memlock.OpRelease} {
+		t.Run(string(op), func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l := locker(t, store)
+				store.LoseReply(op)
+				runs := 0
+				count := func(context.Context, *rowlock.Lease) error { runs++; return nil }
+				require.NoError(t, rowlock.Once(background, l, "nightly", monday, count))
+				require.ErrorIs(t, rowlock.Once(background, locker(t, store), "nightly", monday, count), rowlock.ErrDone)
+				assert.Equal(t, 1, runs)
+			})
+		})
+	}
+}
+
+// If no release gets a reply, the outcome is unknown. The background task still records the tick when the store replies
+// again before the lease expires.
+func TestOnceOfUnknownOutcome(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store, rowlock.TTL(time.Minute))
+		away := true
+		store.Intercept(func(c memlock.Call) memlock.Fault {
+			return memlock.Fault{LoseRequest: away && c.Op == memlock.OpRelease}
+		})
+		require.ErrorIs(t, rowlock.Once(background, l, "nightly", monday, nothing), rowlock.ErrUnknown)
+		away = false
+		require.ErrorIs(t, rowlock.Once(background, locker(t, store), "nightly", monday, nothing), rowlock.ErrDone)
+	})
+}
+
+// A caller that does not wait gets ErrHeld while the function runs, because the tick may stay open.
+func TestOnceWithoutWaiting(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, other := locker(t, store), locker(t, store)
+		err := rowlock.Once(background, l, "nightly", monday, func(context.Context, *rowlock.Lease) error {
+			err := rowlock.Once(background, other, "nightly", monday, nothing, rowlock.Wait(0))
+			require.ErrorIs(t, err, rowlock.ErrHeld)
+			require.NotErrorIs(t, err, rowlock.ErrDone)
+			return nil
+		})
+		require.NoError(t, err)
+		require.ErrorIs(t, rowlock.Once(background, other, "nightly", monday, nothing, rowlock.Wait(0)), rowlock.ErrDone)
+	})
+}
+
+// Promise 10: other holders of the name, forced releases and pauses do not change the recorded tick. A call for a done
+// tick does not keep the name for its MinHold.
+func TestTheTickOutlivesOtherHolders(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		require.NoError(t, rowlock.Once(background, l, "nightly", monday, nothing))
+		require.NoError(t, l.Do(background, "nightly", nothing))
+		lease := acquire(t, l, "nightly")
+		require.NoError(t, l.ForceRelease(background, "nightly", lease.Token()))
+		lease = acquire(t, l, "nightly", rowlock.TTL(time.Second), rowlock.MaxHold(2*time.Second))
+		<-lease.Context().Done()
+		time.Sleep(time.Minute)
+		var wg sync.WaitGroup // the next holder is a waiter of the same Locker
+		lease = acquire(t, l, "nightly")
+		wg.Go(func() {
+			require.ErrorIs(t, rowlock.Once(background, l, "nightly", monday, nothing, rowlock.MinHold(time.Hour)), rowlock.ErrDone)
+		})
+		synctest.Wait()
+		require.NoError(t, lease.Release(background))
+		wg.Wait()
+		acquire(t, l, "nightly", rowlock.Wait(0))
+	})
+}
+
+// A ReleaseWith inside the function ends the lease and records the tick itself.
+func TestOnceThatEndsItsLeaseItself(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		err := rowlock.Once(background, l, "nightly", monday, func(ctx context.Context, lease *rowlock.Lease) error {
+			return lease.ReleaseWith(ctx, func(ctx context.Context) error {
+				return store.Release(ctx, driver.Grant{Key: driver.Key{Name: "nightly"}, Nonce: lease.Nonce(), Token: lease.Token(), Done: lease.Tick()})
+			})
+		})
+		require.NoError(t, err)
+		require.ErrorIs(t, rowlock.Once(background, l, "nightly", monday, nothing), rowlock.ErrDone)
+	})
+}
+
+// A tick that a store could not keep, and a store that keeps no ticks, are refused before any request.
+func TestOnceRefuses(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		for tick, want := range map[string]string{
+			"":                       "the tick is empty",
+			strings.Repeat("x", 129): "has 129 bytes: the limit is 128",
+			"a\x00b":                 "must be UTF-8 without NUL",
+			"\xff":                   "must be UTF-8 without NUL",
+		} {
+			assert.ErrorContains(t, rowlock.Once(background, l, "nightly", tick, nothing), want)
+		}
+		assert.Zero(t, store.Calls(memlock.OpAcquire))
+		plain, err := rowlock.New(forgetful{store})
+		require.NoError(t, err)
+		defer plain.Close()
+		err = rowlock.Once(background, plain, "nightly", monday, nothing)
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		assert.ErrorContains(t, err, "keeps no ticks")
+	})
+}
+
+type forgetful struct{ *memlock.Backend }
+
+func (f forgetful) Capabilities() driver.Capabilities {
+	c := f.Backend.Capabilities()
+	c.Ticks = false
+	return c
+}
+
+// A tick begins at a multiple of its length in UTC, whatever the zone of the time.
+func TestTickOf(t *testing.T) {
+	at := time.Date(2026, 11, 25, 1, 7, 31, 5, time.FixedZone("", 2*60*60))
+	for every, want := range map[time.Duration]string{
+		time.Hour:          "2026-11-24T23:00:00Z",
+		24 * time.Hour:     "2026-11-24T00:00:00Z",
+		7 * 24 * time.Hour: monday,
+		15 * time.Second:   "2026-11-24T23:07:30Z",
+	} {
+		assert.Equal(t, want, rowlock.TickOf(at, every), fmt.Sprint(every))
+	}
+}
