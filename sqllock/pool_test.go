@@ -339,7 +339,7 @@ func TestALossSaysThatThePoolWasFull(t *testing.T) {
 		}
 		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
 		require.ErrorContains(t, lease.Err(), "no free connection in the pool (3 of 3 in use)")
-		require.ErrorContains(t, lease.Err(), "none beside it")
+		require.ErrorContains(t, lease.Err(), "the additional connection failed")
 	})
 }
 

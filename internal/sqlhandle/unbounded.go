@@ -50,7 +50,7 @@ func Warnings(db *sql.DB) []string {
 	if missing == "" {
 		return nil
 	}
-	return []string{"nothing bounds how long a connect waits for a server that says nothing, and it takes a place in the pool for as long: set " + missing + " in the DSN"}
+	return []string{"no setting limits how long opening a connection waits for a server that does not answer, and meanwhile it counts towards the pool's limit: set " + missing + " in the DSN"}
 }
 
 // isZeroInDSN reports whether neither the DSN for PostgreSQL in v nor the environment sets a connect_timeout.

@@ -78,7 +78,7 @@ func TestMySQLSaysWhoIsNotLetIn(t *testing.T) {
 		defer db.Close()
 		_, err = on(db).Acquire(limited(t), request("a"))
 		assert.True(t, driver.IsPermanent(err), "%v", err)
-		require.ErrorContains(t, err, "the server does not let the user in")
+		require.ErrorContains(t, err, "the server refused the user")
 		require.NotContains(t, err.Error(), "lacks access")
 	})
 }

@@ -213,7 +213,7 @@ func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb
 	namespace, name := encoded(r.Key)
 	granted, err = s.queryRow(ctx, "granted", []any{namespace, name, r.Nonce.String()}, &token)
 	if err != nil {
-		err = fmt.Errorf("read the token of what was granted: %s", err) //nolint:errorlint // the error of this read must not say that the grant had no effect
+		err = fmt.Errorf("read the token of the new grant: %s", err) //nolint:errorlint // the error of this read must not say that the grant had no effect
 	}
 	return token, granted, err
 }

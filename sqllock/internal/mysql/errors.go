@@ -68,15 +68,15 @@ func permanentReason(number uint16) string {
 	case 1290, 1792, 1836:
 		return "the server or the session is read-only: locks need the primary"
 	case 1045, 1698:
-		return "the server does not let the user in: see the user and the password"
+		return "the server refused the user: check the user name and the password"
 	case 1044, 1142, 1143, 1227:
 		return "the user lacks access to the lock table: see the documentation of package migrations"
 	case 1665:
-		return "binlog_format=STATEMENT and this isolation level exclude each other: set it to ROW or MIXED"
+		return "the server does not permit this isolation level with binlog_format=STATEMENT: set binlog_format to ROW or MIXED"
 	case 1153, 1301:
 		return "the statement is longer than max_allowed_packet"
 	case 1048, 1064, 1193, 1264, 1292, 1305, 1366, 1406, 1441:
-		return "the server does not take the statement"
+		return "the server rejected the statement"
 	default:
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 // forever for a free connection of the pool.
 const besideLimit = 5 * time.Second
 
-var errOneConnection = errors.New("the pool is limited to one connection, and InTx needs a second one beside the transaction")
+var errOneConnection = errors.New("the pool is limited to one connection, and InTx needs a second connection besides the transaction's")
 
 // LockInTx locks the row of key in tx. It first reads the lock's state on a second connection, because a read in tx
 // has bad effects. A plain read would fix the snapshot of tx before tx has the lock. A locking read would keep a lock
@@ -67,7 +67,7 @@ func (b *Backend) lookBeside(ctx context.Context, s *server, key driver.Key) (sq
 		a.Verdict = sqlbase.Contended
 	}
 	if err != nil && !driver.IsPermanent(err) {
-		err = driver.NotApplied(fmt.Errorf("look beside the transaction: %w", err)) // the caller's transaction is unchanged
+		err = driver.NotApplied(fmt.Errorf("read the lock outside the transaction: %w", err)) // the caller's transaction is unchanged
 	}
 	return a.Answer, err
 }

@@ -32,7 +32,7 @@ func detect(ctx context.Context, db *sql.DB, q sqlbase.Querier, t sqltable.Table
 	s := &server{db: db, q: q, sql: t.Statements(files, "sql/mysql", "`"), timedOut: new(atomic.Int64)}
 	var version, literals string
 	if _, err := sqlbase.QueryOne(ctx, sqlbase.On(db), s.sql["server"], nil, &version, &s.timeoutUndoesAll, &literals); err != nil {
-		return nil, driver.NotApplied(fmt.Errorf("ask for the server's version: %w", err))
+		return nil, driver.NotApplied(fmt.Errorf("read the server's version: %w", err))
 	}
 	var err error
 	if s.mariadb, err = sqlserver.MySQL(version); err != nil {

@@ -46,7 +46,7 @@ func (p *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: silence == notSilent, Pauses: true}
 	c.Warnings = slices.Clip(p.warnings)
 	if silence == pooler {
-		c.Warnings = append(c.Warnings, "waiters poll, because a pooler before the server cannot forward notifications: give the locks a pool of their own that reaches the server directly")
+		c.Warnings = append(c.Warnings, "waiters poll, because a pooler between this process and the server does not forward notifications: give the locks a separate pool that connects to the server directly")
 	}
 	return c
 }
@@ -335,7 +335,7 @@ func (p *Backend) adopt(ctx context.Context) error {
 func (p *Backend) supported(ctx context.Context) error {
 	var version string
 	if _, err := p.one(ctx, "version", nil, &version); err != nil {
-		return driver.NotApplied(fmt.Errorf("ask for the server's version: %w", err))
+		return driver.NotApplied(fmt.Errorf("read the server's version: %w", err))
 	}
 	if err := sqlserver.Supported(version); err != nil {
 		return driver.Permanent(err)

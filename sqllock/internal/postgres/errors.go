@@ -45,7 +45,7 @@ func (p *Backend) classify(ctx context.Context, operation string, key driver.Key
 	case state == "25006" || state == "55000": // read_only_sql_transaction; recovery is in progress
 		return driver.Permanent(fmt.Errorf("%w: the server is read-only: locks need the primary", err))
 	case unencodable(state):
-		return driver.Permanent(fmt.Errorf("%w: the database's encoding has no form for it: use ASCII, or a database with the encoding UTF8", err))
+		return driver.Permanent(fmt.Errorf("%w: the database's encoding cannot represent this text: use ASCII, or a database with the encoding UTF8", err))
 	case refused(state):
 		return driver.NotApplied(err)
 	default:

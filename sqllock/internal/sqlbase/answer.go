@@ -155,7 +155,7 @@ func statusRow(r Rows) (driver.Status, error) {
 	}
 	var known bool
 	if s.State, known = states[state]; !known {
-		return s, fmt.Errorf("state %q of lock %s is none that this version knows", state, s.Key)
+		return s, fmt.Errorf("state %q of lock %s is unknown to this version of the library", state, s.Key)
 	}
 	s.Age, s.ExpiresIn, s.FreeIn = micros(age), micros(expiresIn), micros(freeIn)
 	s.KnowPause()

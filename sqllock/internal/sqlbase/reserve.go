@@ -57,7 +57,7 @@ func ReserveFor(db *sql.DB, by func(*sql.DB) Querier) *Reserve {
 // WarningsOf returns a warning for each setting of db that weakens the promises of locks.
 func WarningsOf(db *sql.DB) []string {
 	if sqlhandle.Connector(db) == nil {
-		return []string{"renewals share the connections of the application, because this release of Go does not tell how the handle opens one: give the locks a handle of their own"}
+		return []string{"renewals share the connections of the application, because the connector of the handle cannot be read with this release of Go: give the locks a separate handle"}
 	}
 	return sqlhandle.Warnings(db)
 }
@@ -202,7 +202,7 @@ func (q reservedQuerier) lend(ctx context.Context, work func(Querier) error) err
 	}
 	waited := work(q.pool)
 	if driver.IsNotApplied(waited) {
-		return fmt.Errorf("%w, and none beside it: %v", waited, err) //nolint:errorlint // only the pool's error says whether the statement had an effect
+		return fmt.Errorf("%w, and the additional connection failed: %v", waited, err) //nolint:errorlint // only the pool's error says whether the statement had an effect
 	}
 	return waited
 }

@@ -56,4 +56,4 @@ func (b *Backend) outdated(ctx context.Context) bool {
 	return err == nil && columns < columnsKnown
 }
 
-var errStaleSnapshot = errors.New("the file has changed since the transaction began to read, which it does here if the pool has no other connection: run it again, and begin it IMMEDIATE")
+var errStaleSnapshot = errors.New("the file has changed since the transaction began to read (InTx itself reads in the transaction if the pool has no free connection): run the transaction again, and begin it with BEGIN IMMEDIATE")

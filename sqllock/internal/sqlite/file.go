@@ -245,7 +245,7 @@ func (f *file) relax(ctx context.Context, conn *sql.Conn) (restore func(), err e
 }
 
 // errReplaced is the cause in the error for a database file that was replaced.
-var errReplaced = errors.New("was replaced by another file while it was open: its locks are not seen by programs that open it now; restart this program, and stop all of them before the file is replaced")
+var errReplaced = errors.New("was replaced by another file while it was open: programs that open the new file do not see these locks; restart this program, and stop all programs before you replace the file")
 
 // identity identifies the database file that the first call found. SQLite continues to use the file that it has
 // opened, even if another file has the same path later.

@@ -191,7 +191,7 @@ func (ws *waiters) warnings() []string {
 	if ws.unwatchable == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("the file of the database cannot be watched, so that waiters of other processes poll: %v", ws.unwatchable)}
+	return []string{fmt.Sprintf("the database file cannot be watched, so waiters poll for releases by other processes: %v", ws.unwatchable)}
 }
 
 // wakeByTurn wakes the waiters whose lock looks free or is reserved for them.
