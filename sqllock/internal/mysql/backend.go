@@ -88,9 +88,9 @@ func (b *Backend) releases(ctx context.Context) (*server, error) {
 
 func (b *Backend) usage() sqlbase.Usage { return sqlbase.UsageOf(b.db) }
 
-// Acquire takes one round trip if the lock is granted and two if it is refused, because no MySQL statement both
-// changes a row and returns one. A grant takes one more round trip if Acquire has to run look.sql first. It does so
-// for a waiter, and if the last result of look.sql is too old.
+// Acquire makes one attempt. It takes one round trip if the lock is granted and two if it is refused, because no
+// MySQL statement both changes a row and returns one. A grant takes one more round trip if Acquire has to run
+// look.sql first. It does so for a waiter, and if the last result of look.sql is too old.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -319,8 +319,9 @@ func renew(ctx context.Context, s *server, grants []driver.Grant) ([]driver.Outc
 	return result, err
 }
 
-// Release takes one round trip, and one more if there was nothing to release. While another transaction has locked
-// the row, Release retries for at most one second on MySQL. On MariaDB the statement waits on the server instead.
+// Release ends the grant g. It takes one round trip, and one more if there was nothing to release. While another
+// transaction has locked the row, Release retries for at most one second on MySQL. On MariaDB the statement waits on
+// the server instead.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	s, err := b.releases(ctx)
 	if err != nil {
@@ -335,7 +336,8 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	return b.classify(ctx, "release", g.Key, err)
 }
 
-// HandOver takes one round trip, and one more if nothing was handed over.
+// HandOver replaces the grant from with a grant to r. It takes one round trip, and one more if nothing was handed
+// over.
 func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	s, err := b.releases(ctx)
 	if err != nil {

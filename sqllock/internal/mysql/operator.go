@@ -53,7 +53,7 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	return b.classify(ctx, "force release", key, err)
 }
 
-// Pause takes one round trip, and one more if there was nothing to pause.
+// Pause replaces the grant g with a pause. It takes one round trip, and one more if there was nothing to pause.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	s, err := b.server(ctx)
 	if err != nil {

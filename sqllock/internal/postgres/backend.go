@@ -79,7 +79,7 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		a = *deposited // the last attempt had no effect, but an earlier attempt has deposited the request
 	}
 	if a.Verdict != sqlbase.Granted {
-		a.Pending = a.Pending || deposited != nil // even if the last attempt could not deposit the request again
+		a.Pending = a.Pending || deposited != nil // an earlier deposit remains, even if the last attempt deposited nothing
 		return driver.Grant{}, a.Held()
 	}
 	return sqlbase.GrantOf(r, a), nil

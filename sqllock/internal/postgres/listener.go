@@ -62,7 +62,7 @@ type silence int
 const (
 	notSilent silence = iota // notifications arrive, or it is not known yet
 	mute                     // the driver cannot receive notifications, or the notification that the listener sent to itself did not arrive
-	pooler                   // there is a pooler before the server
+	pooler                   // there is a pooler between this process and the server
 )
 
 // start starts the listener's goroutine, unless it runs.

@@ -19,7 +19,7 @@ type row struct {
 	replaces string               // the id of the earlier row for the same key, if that row was being deleted when this row was created; else empty
 }
 
-// waiter is one waiting goroutine. Its address identifies it.
+// waiter is one waiting goroutine. Waiters are compared by address.
 type waiter struct{ wake func() }
 
 // rowState says whether a row has waiters, and whether a release may choose and notify the row. The table shows the

@@ -13,7 +13,7 @@ import (
 type waiters struct {
 	listener listener
 
-	mu   sync.Mutex // locked before the listener's mutex
+	mu   sync.Mutex // must be locked before the listener's mutex
 	rows map[driver.Key]*row
 	dead map[string]driver.Key // keys of the rows of other processes that did not acquire a lock reserved for them, by row id
 
@@ -83,7 +83,7 @@ func (a asking) id() any {
 	return a.row.id
 }
 
-// mode returns the mode parameter of acquire_waiting.sql.
+// mode returns parameter $10 of acquire_waiting.sql.
 func (a asking) mode() int64 { return sqlbase.Flag(a.deposits) + 2*sqlbase.Flag(a.revives) }
 
 // asks returns the row for which the request r is sent. That row has a waiter, or is expected to get a waiter, or had

@@ -1,5 +1,5 @@
 -- Parameters: none.
--- Result: one row changed if the server is not the server seen last.
+-- Result: one row changed if the stored epoch belongs to another server.
 -- Promise: after a change of server, no lock is granted for longest_ttl_us, and for at most 14 days. The options permit no TTL and hand-over delay with a larger sum. The expression for quarantined_until reads the old epoch.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_meta
    SET quarantined_until = IF(epoch = x'', quarantined_until,
