@@ -6,23 +6,25 @@ each wait and each hold.
 	…
 	locker, err := rowlock.New(backend, rowlock.Tracing(trace))
 
-[New] uses the global providers of OpenTelemetry unless options name others. Use one trace for the lockers of one
-store, because it compares the tokens of each name.
+[New] uses the global providers of OpenTelemetry unless options name others. Use one trace for all Lockers of one store,
+and another trace for another store. The trace compares the tokens of each lock, and tokens of two stores are not
+comparable.
 
 # Metrics
 
-The page docs/observability.md lists the metrics, their purpose, and alerts on them. The number of time series does
-not depend on the number of names. The name of a lock is no attribute, unless [Names] maps the names to a limited
-set. The namespace and the holder are never attributes.
+The page docs/observability.md lists the metrics, their purpose, and alerts on them. The number of time series does not
+depend on the number of locks: the lock's name, its namespace and its holder are not attributes of the metrics.
+The option [Names] adds an attribute that is derived from the lock's name.
 
 # Spans
 
-"rowlock.acquire" lasts from the call until it returns. "rowlock.hold" lasts from the grant until the lease is released
-or lost. Both are children of the span in the caller's ctx, and are created when they end. Spans of the work are
-their siblings. They have the lock's name, namespace, holder and token, because many different values do not harm
-traces. A loss is an error, and so is an acquire that got no reply. A refusal is not.
+The span "rowlock.acquire" lasts from the call of Acquire until it returns. The span "rowlock.hold" lasts from the grant
+until the lease is released or lost. The two spans are children of the span in the caller's ctx.
+They are created only when they end, so they cannot be parents of the spans of the caller's work.
+Their attributes include the lock's name, namespace, holder and token, because traces can store many different values.
+A lost lease sets the span's status to an error, and so does an acquire that got no reply. A refusal does not.
 
-The package needs only the API of OpenTelemetry. The program chooses the SDK. Without a provider the cost is
-negligible.
+The package imports only the API of OpenTelemetry, and the program chooses the SDK. If the program sets no provider,
+the cost is negligible.
 */
 package otellock

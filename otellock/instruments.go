@@ -6,8 +6,9 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// These are the boundaries of the histograms, in seconds. A request takes from half a millisecond to seconds. A wait or a hold
-// may last for hours. A margin is a part of a TTL, and a TTL is seconds to minutes.
+// These are the bucket boundaries of the histograms, in seconds. A request takes from half a millisecond to seconds.
+// A wait or a hold may last for hours. A margin is the time left until a lease's deadline, which is at most a TTL of
+// seconds to minutes.
 var (
 	requestBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
 	waitBounds    = []float64{.001, .005, .025, .1, .5, 1, 5, 15, 60, 300, 900, 3600, 14400}

@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Option configures where telemetry goes and what it contains.
+// Option changes where [New] sends metrics and spans, or what the metrics contain.
 type Option func(*settings)
 
 type settings struct {
@@ -25,9 +25,9 @@ func Meters(p metric.MeterProvider) Option { return func(s *settings) { s.meters
 // Tracers sends the spans to p instead of the global provider.
 func Tracers(p trace.TracerProvider) Option { return func(s *settings) { s.tracers = p } }
 
-// Names adds the attribute rowlock.name to every metric. Its value is the result of f. Return the name itself
-// if the program has a few dozen names, or a class of names ("order", "invoice") if it has many. Each value
-// adds a time series to each metric, so the number of values must be limited. An empty value adds no
-// attribute. With Names there is also the metric rowlock.token. Several goroutines may call f at the same
-// time.
+// Names adds the attribute rowlock.name to every metric. Its value is the result of f. If the program has at most a few
+// dozen locks, f can return the lock's name. If it has more, let f return a class of locks, such as "order" or
+// "invoice". Each value adds a time series to each metric, so f must return few different values. If f returns "",
+// the measurement does not get the attribute. Names also adds the metric rowlock.token. Several goroutines may call f
+// at the same time.
 func Names(f func(namespace, name string) string) Option { return func(s *settings) { s.names = f } }

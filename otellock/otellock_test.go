@@ -30,7 +30,7 @@ var background = context.Background()
 
 const ttl = 3 * time.Second
 
-// telemetry contains the metrics and spans that a locker has reported.
+// telemetry is a Locker with the metrics and spans that it has reported.
 type telemetry struct {
 	*rowlock.Locker
 
@@ -52,7 +52,8 @@ func observed(t *testing.T, store driver.Backend, opts ...otellock.Option) *tele
 	return o
 }
 
-// series returns every counter, gauge, and count of a histogram, by name and attributes.
+// series returns the value of each time series, by the metric's name and attribute values. For a histogram,
+// the value is the number of measurements.
 func (o *telemetry) series(t *testing.T) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -90,7 +91,7 @@ func bubble(t *testing.T, f func(t *testing.T, store *memlock.Backend)) {
 	synctest.Test(t, func(t *testing.T) { f(t, memlock.New()) })
 }
 
-// Each event of a lock is counted once, in the metric that the documentation names for this event.
+// Each event of a lock is counted once, in the metric that docs/observability.md lists for it.
 func TestMetrics(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		o := observed(t, store)
@@ -163,7 +164,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// If a session ends, each of its leases counts as a loss.
+// If a session ends, the metric rowlock.lost counts one loss for each lease of the session.
 func TestSessionExpiry(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		connection, end := context.WithCancel(background)
@@ -188,7 +189,8 @@ type session struct {
 
 func (s session) Session(driver.Grant) context.Context { return s.connection }
 
-// The time series of a rare event exists before the first event, also for a name without an attribute.
+// The counter of a rare event is zero before the first event. The counter also exists if the function of Names returns
+// "" for a lock.
 func TestRareEventsOfNamesWithoutAnAttribute(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		o := observed(t, store, otellock.Names(func(_, name string) string { return map[string]string{"known": "known"}[name] }))
@@ -201,15 +203,15 @@ func TestRareEventsOfNamesWithoutAnAttribute(t *testing.T) {
 	})
 }
 
-// The number of time series does not depend on the number of names unless the option Names is set. With this option the token is
-// also reported.
+// Without the option Names, the number of time series does not depend on the number of locks. With Names,
+// the token is also a metric.
 func TestNamesAreAttributesOnlyOnRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		plain := observed(t, store)
 		named := observed(t, store, otellock.Names(func(_, name string) string { return name[:1] }))
 		var before int
 		var token rowlock.Token
-		for i := range 2000 { // more names than the number of tokens that are remembered
+		for i := range 2000 { // more locks than maxTokens, the number of locks whose tokens otellock remembers
 			for _, o := range []*telemetry{plain, named} {
 				lease, err := o.Acquire(background, fmt.Sprint("order-", i), rowlock.Namespace(fmt.Sprint(i)), rowlock.Holder(fmt.Sprint(i)))
 				require.NoError(t, err)
@@ -226,7 +228,8 @@ func TestNamesAreAttributesOnlyOnRequest(t *testing.T) {
 	})
 }
 
-// A token that does not rise is counted. A store that was restored from a backup issues such tokens.
+// A grant whose token is not larger than that of an earlier grant is counted. A store that was restored from a backup
+// makes such grants.
 func TestTokenRegression(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		back := &backwards{Backend: store}
@@ -244,7 +247,7 @@ func TestTokenRegression(t *testing.T) {
 	})
 }
 
-// backwards is a store that was restored from a backup.
+// backwards simulates a store that was restored from a backup as old as by: its tokens are smaller.
 type backwards struct {
 	*memlock.Backend
 
@@ -257,7 +260,7 @@ func (b *backwards) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return g, err
 }
 
-// Each wait and each hold is a child of the caller's span, with the same duration.
+// Each acquire and each hold gets a span that lasts as long, and is a child of the caller's span.
 func TestSpans(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		o := observed(t, store)

@@ -7,11 +7,11 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// maxTokens limits the number of names whose tokens are remembered.
+// maxTokens limits the number of locks whose tokens are remembered.
 const maxTokens = 1000
 
-// tokens remembers the last grant of some names, to detect a later grant whose token is not larger. A store that makes such a
-// grant has lost data.
+// tokens remembers the last grant of up to maxTokens locks, to detect a later grant whose token is not larger.
+// A store that makes such a grant has lost data.
 type tokens struct {
 	mu   sync.Mutex
 	last map[[2]string]granted
@@ -22,8 +22,9 @@ type granted struct {
 	told  time.Time
 }
 
-// fell reports whether the token of e, reported at now, is too small. That is certain only if the call began after the earlier
-// grant was reported.
+// fell reports whether the token of e, which is reported at now, is not larger than that of the previous grant.
+// Grants of concurrent calls may be reported in another order than the store made them. So fell compares e only with a
+// grant that was reported before the call of e began.
 func (t *tokens) fell(e rowlock.AcquiredEvent, now time.Time) bool {
 	if e.Token == 0 { // the store has no tokens
 		return false

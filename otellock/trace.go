@@ -16,7 +16,7 @@ import (
 
 const scope = "github.com/rowlock/rowlock/otellock"
 
-// recorder turns events into measurements and spans.
+// recorder turns the events of a Locker into measurements and spans.
 type recorder struct {
 	*instruments
 
@@ -26,9 +26,9 @@ type recorder struct {
 	zeroed sync.Map // the values of rowlock.name for which zero has run
 }
 
-// New returns a trace for [rowlock.Tracing] that reports to OpenTelemetry. Its functions never block. It
-// returns an error if the provider rejects an instrument, for example because another instrument has the same
-// name but another kind.
+// New returns a trace for [rowlock.Tracing] that reports to OpenTelemetry. The functions of the trace never block.
+// New returns an error if the meter provider rejects a metric, for example because another metric has the same name but
+// another kind.
 func New(opts ...Option) (*rowlock.Trace, error) {
 	s := defaults()
 	for _, opt := range opts {
@@ -111,7 +111,7 @@ func (r *recorder) wasLost(e rowlock.LostEvent) {
 	r.holdSpan(e.Context, e.LeaseInfo, e.Held, e.Reason)
 }
 
-// released counts the end of a lease unless the lease was lost, because the loss was already counted.
+// released counts the end of a lease. It skips a lost lease, because wasLost has counted that.
 func (r *recorder) released(e rowlock.ReleasedEvent) {
 	if errors.Is(e.Err, rowlock.ErrLost) {
 		return
@@ -139,7 +139,7 @@ func (r *recorder) wasResolved(e rowlock.ResolvedEvent) {
 	r.resolved.Add(context.Background(), 1, r.with(e.LockInfo, result(became)))
 }
 
-// with returns the attributes of a measurement.
+// with returns attrs and, if Names is set, the attribute rowlock.name.
 func (r *recorder) with(lock rowlock.LockInfo, attrs ...attribute.KeyValue) metric.MeasurementOption {
 	if r.names != nil {
 		if name := r.names(lock.Namespace, lock.Name); name != "" {

@@ -11,7 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// These are the attributes. Each attribute has a few fixed values, which are listed here.
+// These are the keys of the attributes. Outcome, reason, operation and result are attributes of metrics,
+// so each has only a few fixed values.
 const (
 	nameKey      = attribute.Key("rowlock.name")
 	namespaceKey = attribute.Key("rowlock.namespace")
@@ -26,7 +27,7 @@ func reason(s string) attribute.KeyValue    { return attribute.String("rowlock.r
 func operation(s string) attribute.KeyValue { return attribute.String("rowlock.operation", s) }
 func result(s string) attribute.KeyValue    { return attribute.String("rowlock.result", s) }
 
-// failure returns the outcome of an acquire without a lease.
+// failure returns the value of rowlock.outcome for an acquire that failed with err.
 func failure(err error) string {
 	switch {
 	case errors.Is(err, rowlock.ErrClosed):
@@ -49,7 +50,8 @@ func loss(r rowlock.LostReason) string {
 	return "other"
 }
 
-// refusal returns "held". If nobody holds the name but it cannot be granted yet, refusal returns "closed".
+// refusal returns the value of rowlock.reason: "held" if another holder has a lease, and "closed" for all other
+// reasons.
 func refusal(r driver.Reason) string {
 	if r == driver.Leased {
 		return "held"
@@ -57,8 +59,9 @@ func refusal(r driver.Reason) string {
 	return "closed"
 }
 
-// zero creates the counters of rare events before the first event. If a counter appears with the value one, Prometheus sees no
-// increase. The attributes are those that all of these counters have.
+// zero adds 0 to the counters of rare events, so that their time series exist before the first event.
+// If a time series began with the value one, Prometheus would see no increase. All these counters get the attributes in
+// all.
 func (r *recorder) zero(all []attribute.KeyValue) {
 	add := func(c metric.Int64Counter, attrs ...attribute.KeyValue) {
 		c.Add(context.Background(), 0, metric.WithAttributes(append(attrs, all...)...))
