@@ -17,24 +17,26 @@ var (
 	errNotPostgres   = errors.New("fence: the guard is not one for Postgres")
 )
 
-// Check compares the marks of the resources with the lease in ctx, and locks the marks until tx ends. Without
-// resources, the resource is the name of the lock. Check returns nil if this lease was the last to seal them. Until tx
-// ends, no newer lease can seal. So if tx commits, its holder was the newest one at that moment.
+// Check compares the marks of the resources with the lease in ctx, and locks the marks until tx ends.
+// Without resources, the resource is the name of the lock. Check returns nil if this lease was the last to seal them.
+// Until tx ends, no newer lease can seal. So if tx commits, its holder was the newest holder at the time of the commit.
 //
 // Call Check as the first statement of each transaction, before any read: a value that was read before the seal may be
-// out of date. A rollback to a savepoint that was set before Check undoes the check, and must not happen. Several calls
-// of Check in one transaction may deadlock with a seal of the same resources. Pass all resources to one call instead.
+// out of date. Do not roll back to a savepoint that was set before Check, because that undoes the check.
+// Several calls of Check in one transaction may deadlock with a seal of the same resources. Pass all resources to one
+// call instead.
 //
 // tx is a *sql.Tx, or a *sql.Conn on which a statement has begun a transaction. Check rejects a tx whose transaction
-// has been ended by a statement, such as COMMIT, or CREATE TABLE on MySQL and MariaDB. To find out, Check sends one more
-// statement on MySQL and MariaDB, two more through a Postgres driver other than pgx, and none through pgx. On MySQL and
-// MariaDB, Check also rejects a branch of an XA transaction, because XA PREPARE or a restart releases the lock on the mark.
-// PREPARE TRANSACTION on Postgres keeps that lock.
+// has been ended by a statement, such as COMMIT, or CREATE TABLE on MySQL and MariaDB. To detect that,
+// Check sends one more statement on MySQL and MariaDB, two more through a Postgres driver other than pgx,
+// and none through pgx. On MySQL and MariaDB, Check also rejects a branch of an XA transaction,
+// because XA PREPARE or a restart releases the lock on the mark. PREPARE TRANSACTION on Postgres keeps that lock.
 //
 // ctx must come from the lease: use the ctx that Do passes, or lease.Context(). Otherwise the error is [ErrNoLease].
-// If ctx comes from the leases of [rowlock.Locker.AcquireAll], Check compares each resource with the lease of that name,
-// and a resource that is none of the names with the first lease. Without resources, it checks all names.
-// ctx and the lease's trust limit the duration of this call, and not that of the transaction.
+// If ctx carries several leases ([rowlock.Locker.AcquireAll]), Check compares each resource with the lease whose lock
+// has the same name. If no lock has the resource's name, Check compares it with the first lease. Without resources,
+// it checks the names of all locks. ctx and the lease's trust limit how long this call takes. They do not limit the
+// transaction.
 //
 // After any error the caller must roll back. The other errors are:
 //
@@ -43,7 +45,7 @@ var (
 //   - [ErrRetry]: the database wants the transaction to run again. The reasons are a serialization failure, a deadlock,
 //     a lock wait that timed out, or a read in tx before the seal. On Postgres, a newer lease that waits to seal is
 //     also a reason.
-//   - The error that ended the lease. Check then sends nothing to the database.
+//   - The error that ended the lease, if the lease has ended. Check then sends nothing to the database.
 //   - [ErrReadOnly] and [*SchemaError].
 //
 // On Postgres, Check also limits how long the transaction may idle between two statements, so that a suspended process
@@ -68,7 +70,7 @@ func (g *Guard) CheckPgx(ctx context.Context, tx pgx.Tx, resources ...string) er
 	return g.check(ctx, q, false, nil, resources)
 }
 
-// openTransaction returns an error if tx cannot be a transaction, such as a *sql.DB.
+// openTransaction returns a querier on tx, or an error if tx cannot be a transaction, such as a *sql.DB.
 func (g *Guard) openTransaction(tx Transaction) (querier, error) {
 	none := false
 	switch conn := tx.(type) {
@@ -105,7 +107,7 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resou
 	for i, c := range claims {
 		note := s
 		if i < len(claims)-1 {
-			note = nil // one row for the whole transaction
+			note = nil // only the last check writes the outcome row
 		}
 		err = g.prove(ctx, "check", c, func(ctx context.Context) error { return g.checked(ctx, q, begun || i > 0, c, note) })
 		if err != nil {
@@ -131,7 +133,7 @@ func (g *Guard) checked(ctx context.Context, q querier, begun bool, c claim, s *
 	return err
 }
 
-// claimOf returns what the only lease in ctx has to prove.
+// claimOf returns the claim of the lease in ctx. It returns an error if ctx carries several leases.
 func (g *Guard) claimOf(ctx context.Context, resources []string) (claim, error) {
 	if g.err != nil {
 		return claim{}, g.err
@@ -149,9 +151,9 @@ func (g *Guard) claimOf(ctx context.Context, resources []string) (claim, error) 
 	}
 }
 
-// claimsOf returns what the leases in ctx have to prove, in the order of the resources: every transaction locks the
-// marks in the same order. A resource with the name of a lease belongs to that lease, and any other resource belongs to
-// the first lease.
+// claimsOf returns the claims of the leases in ctx, sorted by resource, so that every transaction locks the marks in
+// the same order. A resource with the name of a lease belongs to that lease, and any other resource belongs to the
+// first lease.
 func (g *Guard) claimsOf(ctx context.Context, resources []string) ([]claim, error) {
 	leases := rowlock.LeasesFromContext(ctx)
 	if g.err != nil || len(leases) < 2 {
@@ -182,7 +184,7 @@ func (g *Guard) claimsOf(ctx context.Context, resources []string) ([]claim, erro
 	return claims, nil
 }
 
-// prove runs work, and ends it when c's lease is no longer trusted.
+// prove runs work, and cancels it when c's lease is no longer trusted.
 func (g *Guard) prove(ctx context.Context, operation string, c claim, work func(context.Context) error) error {
 	err := c.lease.Err()
 	if err == nil {

@@ -7,23 +7,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CheckHeld does what [Guard.Check] does, and also verifies that the lease is alive by the database's clock. Check
-// alone relies on the lease's own deadline: if somebody has ended or taken over the lease, Check notices only after a
-// successor has sealed. Package sqllock must keep the lease in the same database and table ([Table]).
+// CheckHeld does what [Guard.Check] does, and also verifies in the lease table that the lease is still there and has
+// not expired by the database's clock. Check alone relies on the deadline that the holder itself computes.
+// If an operator has ended the lease, or another holder has the lock, Check notices that only after a successor has
+// sealed. The lease must be one of package sqllock, in the guard's database and in the lease table that the guard's
+// option [Table] names.
 //
 // tx, ctx, resources and errors are those of Check. There are three more errors:
 //
-//   - rowlock.ErrLost: the database no longer holds the lease. Roll back and stop.
+//   - rowlock.ErrLost: the lease has ended in the database. Roll back and stop.
 //   - [ErrRetry]: the lease is still trusted, but has expired in the snapshot of the transaction, which may be older
 //     than the last renewal. This happens on Postgres at REPEATABLE READ and SERIALIZABLE. It can happen at every level
 //     on MySQL, where a session cannot query its isolation level. A second CheckHeld in the same transaction reads the same
 //     snapshot, so call it once, first.
-//   - An error which says that this database does not keep the lease.
+//   - An error which says that the lease is not stored in this database and table.
 //
-// CheckHeld takes no lock on the lease, so an open transaction does not delay the renewal. There are two exceptions. At
-// SERIALIZABLE on MySQL and MariaDB every read takes a lock: a renewal fails as unknown until the transaction ends. A
-// SQLite file has one writer: a renewal waits until the transaction ends. In both cases, a transaction that lasts until
-// trust ends loses the lease, and on SQLite its ctx ends as well. Keep such a transaction shorter than half the TTL.
+// CheckHeld takes no lock on the lease, so an open transaction does not delay the renewal. There are two exceptions.
+// At SERIALIZABLE on MySQL and MariaDB every read takes a lock. So the outcome of each renewal is unknown until the
+// transaction ends. A SQLite file has one writer at a time, so a renewal waits until the transaction ends.
+// In these two cases, a transaction that lasts until trust ends loses the lease, and on SQLite its ctx ends as well.
+// Keep such a transaction shorter than half the TTL.
 func (g *Guard) CheckHeld(ctx context.Context, tx Transaction, resources ...string) error {
 	claims, err := g.kept(ctx, resources)
 	if err != nil {
@@ -66,7 +69,8 @@ func (g *Guard) checkHeld(ctx context.Context, q querier, claims []claim) error 
 	return nil
 }
 
-// kept returns the claims of leases that are stored in the guard's kind of database.
+// kept returns the claims of the leases in ctx. It returns an error if a lease is stored in another kind of database
+// than the guard's.
 func (g *Guard) kept(ctx context.Context, resources []string) ([]claim, error) {
 	claims, err := g.claimsOf(ctx, resources)
 	if err != nil {

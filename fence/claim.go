@@ -46,7 +46,7 @@ func newClaim(named string, lease *rowlock.Lease, resources []string) (claim, er
 	}, nil
 }
 
-// checkResource applies the rules for names of locks to a resource.
+// checkResource returns an error if r is not valid as the name of a lock.
 func checkResource(r string) error {
 	switch {
 	case r == "":
@@ -89,7 +89,7 @@ func (c claim) refuse(resource string, m mark) error {
 	return &StaleError{Namespace: c.namespace, Resource: resource, Token: rowlock.Token(c.token), Newest: rowlock.Token(m.token)}
 }
 
-// within limits a call to the trust that the lease has left now. It also ends the call when the lease ends.
+// within returns a context that ends when the trust ends that the lease has now, or when the lease ends.
 func (c claim) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithDeadline(ctx, c.lease.ExpiresAt())
 	stop := context.AfterFunc(c.lease.Context(), cancel)
@@ -101,13 +101,13 @@ func (c claim) trust() time.Duration {
 	return max(time.Until(c.lease.ExpiresAt()), time.Millisecond)
 }
 
-// left returns how much time is left to a call that within has limited.
+// left returns the time until the deadline of ctx.
 func left(ctx context.Context) time.Duration {
 	deadline, _ := ctx.Deadline()
 	return max(time.Until(deadline), time.Millisecond)
 }
 
-// subject names the resources, and also the lock if it has another name.
+// subject names the resources for an error text. It also names the lock, unless the only resource has the lock's name.
 func (c claim) subject() string {
 	if name := c.lease.Name(); len(c.resources) != 1 || c.resources[0] != name {
 		return fmt.Sprintf("%q for the lock %q", c.resources, name)
@@ -115,8 +115,10 @@ func (c claim) subject() string {
 	return fmt.Sprintf("%q", c.resources[0])
 }
 
-// wrap adds the operation to err, and the reason why the caller's ctx or the lease ended. If neither ctx nor lease has
-// ended, the limit of within ended the call, and the caller may retry. That limit must not look like the end of the caller's ctx.
+// wrap adds the operation to err, and the error of the caller's ctx or of the lease if one has ended.
+// If err is the end of a context although neither has ended, the deadline of within ended the call.
+// Then wrap returns an [ErrRetry] without the context's error, because the caller would take that for the end of its
+// own ctx.
 func (c claim) wrap(ctx context.Context, operation string, err error) error {
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrOtherDomain) {
 		return err

@@ -7,21 +7,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ReleaseOnCommit is [Guard.Tx], and its commit also releases the lease in ctx. So the last step of a batch and the end
-// of its lock are committed together, or neither is. If the lease is alive by the database's clock, its row is released
-// inside the transaction. Therefore no other process can acquire the name before it can see what fn wrote. After the
-// commit the name is free at once, or when MinHold is over. Package sqllock must keep the lease in the same database
-// and table ([Table]).
+// ReleaseOnCommit runs fn in a transaction as [Guard.Tx] does, and the commit also releases the lease in ctx.
+// So the last step of a batch and the release of its lock are committed together, or neither is.
+// The transaction releases the lease only if the lease has not expired by the database's clock.
+// Every process that acquires the name afterwards can see what fn wrote. After the commit the name is free at once,
+// or when MinHold is over. The lease must be one of package sqllock, in the guard's database and in the lease table
+// that the guard's option [Table] names.
 //
-// nil means that all of it was committed, and that the lease is released as by its Release. [ErrUnknown] means that the
-// commit may have been applied. If it was, the renewal that follows at once finds the lease lost. Any other error means
-// that nothing was committed. The lease then goes on, unless the error is rowlock.ErrLost: the database no longer holds
-// the lease, or its trust ended.
+// If the result is nil, the transaction was committed and the lease was released, as by its Release.
+// [ErrUnknown] means that the commit may have been applied. The lease is then renewed at once, and is lost if the
+// commit was applied. Any other error means that nothing was committed. The lease then continues,
+// unless the error is rowlock.ErrLost: the lease has ended in the database, or its trust has ended.
 //
-// The lease is not renewed meanwhile. fn and all its retries have to finish within the trust that is left, and are
-// rolled back when it ends. Call Lease.Renew first to have as much time as possible. Do long work in earlier
-// transactions, and only the last step here. If another ReleaseOnCommit or ReleaseWith of the lease is in progress, the
-// error is a rowlock.ErrUnavailable.
+// During the call, the lease is not renewed. So fn and all its retries must finish before the trust ends that the lease
+// has left. Otherwise the transaction is rolled back. Call Lease.Renew first to have as much time as possible.
+// Do long work in earlier transactions, and only the last step in fn. If another ReleaseOnCommit or ReleaseWith of the
+// lease is in progress, the error is a rowlock.ErrUnavailable.
 func (g *Guard) ReleaseOnCommit(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	return g.releaseOnCommit(ctx, resources, func(ctx context.Context, c claim) error {
 		return g.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -60,12 +61,12 @@ func (g *Guard) releaseOnCommit(ctx context.Context, resources []string, tx func
 		return err
 	})
 	if committed {
-		return nil // even if trust ended before the reply arrived: the lease was alive in the database
+		return nil // even if trust ended before the reply arrived, because the lease was still alive in the database
 	}
 	return err
 }
 
-// held runs one step on the lease's row, within the lease's trust.
+// held runs step, a statement on the lease's row, and cancels it when the lease is no longer trusted.
 func (c claim) held(ctx context.Context, operation string, step func(ctx context.Context) error) error {
 	bounded, cancel := c.within(ctx)
 	defer cancel()

@@ -18,35 +18,37 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Guard rejects stale holders when they use the data of one database. It is safe for concurrent use. It closes nothing:
-// the pool belongs to the caller.
+// Guard rejects stale holders when they use the data of one database. It is safe for concurrent use.
+// It never closes the pool, which belongs to the caller.
 type Guard struct {
 	dialect dialect
 	db      *sql.DB // db or pool is nil
 	pool    *pgxpool.Pool
 	deaf    bool         // the driver may ignore the context of a statement
-	domain  string       // domain of the tokens, instead of the kind of store
+	domain  string       // store's name in the token domains; if empty, the name is the backend's kind
 	lazy    bool         // a check raises the mark itself
 	claimed *sync.Map    // claims of leases that are still held; the keys are of type claimant
 	slots   *slots       // the outcome rows of this guard's transactions
 	place   driver.Place // where the marks are stored
-	passing bool         // protected tables have to recognise the checks
-	err     error        // the error of an option that cannot work
+	passing bool         // each check is also recorded for protected tables (option Protected)
+	err     error        // the error of an invalid option, which every call returns
 }
 
 var _ rowlock.Sealer = (*Guard)(nil)
 
-// dialect implements a guard for one family of databases. Its errors are a *StaleError, a *SchemaError, one that retry
-// has marked, or the driver's own.
+// dialect implements a guard for one family of databases. Its methods return a *StaleError, a *SchemaError,
+// an error that retry has wrapped, or the driver's error.
 type dialect interface {
-	// seal raises the marks of c in a transaction of its own, and does not retry. ctx has a deadline.
-	seal(ctx context.Context, c claim) error
-	// own runs work once, in a READ COMMITTED transaction of its own. It waits for locks no longer than ctx permits.
+	// seal raises the marks of c in a transaction that it begins and commits itself. It does not retry.
 	// ctx has a deadline.
+	seal(ctx context.Context, c claim) error
+	// own runs work once, in a READ COMMITTED transaction that it begins and commits itself. It stops waiting for locks
+	// before ctx ends. ctx has a deadline.
 	own(ctx context.Context, work func(querier) error) error
-	// look runs work, which only reads, and waits for no other transaction. ctx has a deadline.
+	// look runs work, which must only read. look does not wait for other transactions. ctx has a deadline.
 	look(ctx context.Context, work func(querier) error) error
-	// list, reset, resetAll and forget are the operator's calls. They run in own or look.
+	// list, reset, resetAll and forget do the work of Marks, Reset, ResetAll and Prune. The caller runs list in look,
+	// and the others in own.
 	list(ctx context.Context, q querier, namespace string, all bool) ([]Mark, error)
 	reset(ctx context.Context, q querier, namespace, resource string, seen rowlock.Token) error
 	resetAll(ctx context.Context, q querier, namespace string, all bool) error
@@ -59,23 +61,25 @@ type dialect interface {
 	release(ctx context.Context, q querier, c claim) error
 	// keeper returns the kind of backend that stores its leases in such a database.
 	keeper() string
-	// checkRow locks a row until q's transaction ends, compares its token and raises it. ctx has a deadline. It does
-	// not mark the errors that again recognises.
+	// checkRow locks a row until q's transaction ends, compares its token and raises it. ctx has a deadline.
+	// It returns errors that again recognises without wrapping them in retry.
 	checkRow(ctx context.Context, q querier, r keyedRow, c claim) error
-	// begun returns nil if q is in a transaction that keeps its locks until it ends. The caller has executed a locking
-	// read before.
+	// begun returns nil if q is in a transaction that keeps its locks until it ends. Before that,
+	// the caller has executed a locking read in q.
 	begun(ctx context.Context, q querier) error
-	// again reports whether the database rolled back for a reason that a retry may fix.
+	// again reports whether err means that the database rolled the transaction back, and may accept it if it runs
+	// again.
 	again(err error) bool
 
 	// note writes the outcome row s in q's transaction. ctx has a deadline.
 	note(ctx context.Context, q querier, s slot) error
-	// outcome waits until no open transaction uses the outcome row. It returns the last operation that was committed in
-	// it, or 0. ctx has a deadline.
+	// outcome waits until no open transaction uses the outcome row. It returns the last operation number that was
+	// committed in that row, or 0. ctx has a deadline.
 	outcome(ctx context.Context, id string) (operation int64, err error)
-	// refused reports whether an error of a commit is the database's own answer.
+	// refused reports whether the database itself sent err as its answer. Other errors come from the driver,
+	// for example because the connection broke.
 	refused(err error) bool
-	// explain adds a reason to an error that does not say it.
+	// explain adds the cause to an error of a statement if the database's text does not name the cause.
 	explain(err error) error
 	// pruneOutcomes deletes outcome rows that were not used for the time unused.
 	pruneOutcomes(ctx context.Context, unused time.Duration) (int, error)
@@ -139,5 +143,6 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 	return &g
 }
 
-// Validate reports an option that cannot work. Every other call reports it as well.
+// Validate returns an error if an option of the guard is invalid. Every other method that can fail returns the same
+// error.
 func (g *Guard) Validate() error { return g.err }

@@ -11,12 +11,12 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Mark is what the fence table has of one resource, for people.
+// Mark describes the mark of one resource, for people.
 type Mark struct {
 	Namespace string
 	Resource  string
 	Token     rowlock.Token // token of the lease that sealed last; zero if the mark was reset since
-	Domain    string        // domain of that token: the store, a space, the lock; empty if the mark was reset since
+	Domain    string        // domain of that token: the store, a space, the lock's name; empty if the mark was reset since
 	Resets    int64         // how often the mark was reset
 	Age       time.Duration // time since the last seal or reset, measured by the database's clock
 }
@@ -24,10 +24,10 @@ type Mark struct {
 // operateLimit is the time limit of each transaction of an operator's call.
 const operateLimit = 30 * time.Second
 
-// Marks returns the marks of namespace, ordered by resource. If all is true, it returns those of every namespace,
-// ordered by namespace and resource. It waits for no transaction.
+// Marks returns the marks of namespace, ordered by resource. If all is true, it returns the marks of every namespace,
+// ordered by namespace and resource. Marks does not wait for other transactions.
 //
-// It returns when ctx ends, and after half a minute at the latest. A missing table is a [*SchemaError].
+// The call ends when ctx ends, or after half a minute. A missing table is a [*SchemaError].
 func (g *Guard) Marks(ctx context.Context, namespace string, all bool) (list []Mark, err error) {
 	if g.err != nil {
 		return nil, g.err
@@ -48,7 +48,7 @@ func (m marks) list(ctx context.Context, q querier, namespace string, all bool) 
 	return m.scan(ctx, q, "list", m.encode(namespace), flag(all))
 }
 
-// flag returns a boolean as the statements take it. Drivers differ in how they send one.
+// flag returns 1 for true and 0 for false, because drivers differ in how they send a boolean.
 func flag(b bool) int64 {
 	if b {
 		return 1
@@ -56,7 +56,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// scan reads the marks that a statement returns.
+// scan executes the statement of a verb and returns the marks in its result.
 func (m marks) scan(ctx context.Context, q querier, verb string, args ...any) ([]Mark, error) {
 	var list []Mark
 	err := q.each(ctx, m.sql[verb], args, func(r row) error {
@@ -72,7 +72,7 @@ func (m marks) scan(ctx context.Context, q querier, verb string, args ...any) ([
 	return list, err
 }
 
-// checkNamespace applies the rules for namespaces of locks.
+// checkNamespace returns an error if s is not a valid namespace of locks.
 func checkNamespace(s string) error {
 	if len(s) > driver.MaxNamespace || !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
 		return fmt.Errorf("fence: namespace %.40q: want at most %d bytes of UTF-8 without NUL", s, driver.MaxNamespace)
@@ -80,7 +80,7 @@ func checkNamespace(s string) error {
 	return nil
 }
 
-// operated adds the operator's call to an error.
+// operated adds the name of the operator's call to err.
 func operated(what string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("fence: %s: %w", what, err)

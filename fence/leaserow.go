@@ -61,7 +61,8 @@ func (m marks) release(ctx context.Context, q querier, c claim) error {
 	return c.lost()
 }
 
-// lost ends the lease on the client, whatever its own deadline says: the database no longer holds it.
+// lost returns the error for a lease that has ended in the database, although the holder's own deadline may not be
+// over.
 func (c claim) lost() error {
 	return &rowlock.LostError{Namespace: c.namespace, Name: c.lease.Name(), Token: c.lease.Token(), Reason: rowlock.LostTaken}
 }

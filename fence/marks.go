@@ -8,7 +8,7 @@ import (
 // marks reads and raises the rows of the fence table. It is common to all dialects.
 type marks struct {
 	sql    statements
-	encode func(string) string // encodes a name for a statement
+	encode func(string) string // encodes a name as a parameter of a statement
 }
 
 // key returns the arguments that identify one mark.
@@ -54,8 +54,8 @@ func (m marks) raise(ctx context.Context, q querier, c claim) error {
 	return nil
 }
 
-// lift raises one mark if it looks older than the claim. sent says whether it sent the statement. The statement
-// compares again with the state at that time.
+// lift raises one mark if a read without a lock shows that the mark is older than the claim. The result sent says
+// whether lift sent the statement that raises the mark. That statement locks the mark and compares again.
 func (m marks) lift(ctx context.Context, q querier, c claim, resource string) (sent bool, err error) {
 	now, err := m.read(ctx, q, c, resource)
 	if err != nil || now.isOf(c) {

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// claims is the store in the domain of tokens that Claim generates.
+// claims is the store's name in the domains of tokens that Claim generates.
 const claims = "claim"
 
 // minting is what a Claim needs in addition to a seal.
@@ -17,37 +17,39 @@ type minting struct {
 	before func(resource string) bool      // whether the lease has already claimed the resource
 }
 
-// claimant is a lease on one resource.
+// claimant identifies a resource and the lease that has claimed it.
 type claimant struct{ nonce, resource string }
 
 // Claim is [Guard.Seal] for a lock whose store has no reliable token (Redlock, a plain GET_LOCK). The database of the
 // resource generates the token instead. Claim takes these steps:
 //
-//  1. It locks the marks of the resources, by default that of the lock's own name. This waits for the transactions
-//     that older holders have checked.
-//  2. It renews the lease while it has these locks.
+//  1. It locks the marks of the resources, by default that of the lock's own name. For that, it waits for the open
+//     transactions that older holders have checked.
+//  2. It renews the lease while the marks are locked.
 //  3. It gives each mark a larger token, and commits.
 //
 // [Guard.Check] works as after a seal. Call Claim once after acquiring, and before reading anything that the lock
 // protects.
 //
-// As long as the store excludes, claims have the same order as holds. If a holder has lost its lock and claims late,
-// its own store rejects the renewal. If a holder is suspended after the renewal, it has the marks locked, so its
-// successor's claim comes after its own. If the store fails to exclude, two holders still get one order: the one that
-// claimed first gets [ErrStale] at its next check, and no update is lost.
+// As long as the store grants the lock to one holder at a time, holders claim in the order in which they held the lock.
+// If a holder has lost its lock and claims late, the lock's store rejects the renewal. If a holder is suspended after
+// the renewal, the marks stay locked, so its successor claims after it. If the store grants the lock to two holders at
+// the same time, the holder that claimed first gets [ErrStale] at its next check. So no update is lost.
 //
 // A second Claim by the same lease has no effect. It returns [ErrStale] if another lease has claimed in between,
-// because what the holder has read may be out of date. The guard remembers a claim while the lease is held. Do not
-// repeat a claim with another guard.
+// because what the holder has read may be out of date. Only this guard remembers the claim, for as long as the lease is
+// held. Therefore, never repeat a claim with another guard.
 //
-// The renewal is a request to the lock's store. If it finds the lease lost, the error is the one that ended the lease.
-// If there is no reply, the error is a rowlock.ErrUnknown. In both cases nothing is claimed. If the locks are in the
-// same database, the pool must have a spare connection. On SQLite, a lock in the same file cannot be renewed meanwhile,
-// and the claim ends as unknown. That lock has tokens, so use Seal.
+// The renewal is a request to the lock's store. If the store no longer has the lease, Claim returns the error that
+// ended the lease. If the store does not reply, the error is a rowlock.ErrUnknown. With either error nothing is
+// claimed. If the locks are in the same database, the renewal needs a second connection of the pool. On SQLite,
+// a lock in the same file cannot be renewed while Claim has locked the file, and Claim returns a rowlock.ErrUnknown.
+// Such a lock has tokens, so use Seal.
 //
-// ctx, the lease's trust and the other errors are as for [Guard.Seal]. On Postgres, MySQL and MariaDB, the server ends
-// the claim of a suspended process when the lease's trust would have ended, within about a second. A token of a claim
-// is comparable only with claims under the same lock's name. Otherwise the error is a [*OtherDomainError].
+// ctx, the lease's trust and the other errors are as for [Guard.Seal]. If a process is suspended during Claim,
+// Postgres, MySQL and MariaDB end its transaction when the lease's trust would have ended, to within about a second.
+// The tokens of two claims are comparable only if their locks have the same name. If the mark's token is not
+// comparable, the error is a [*OtherDomainError].
 func (g *Guard) Claim(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err
@@ -90,7 +92,7 @@ func (c claimer) Seal(ctx context.Context, lease *rowlock.Lease, resources ...st
 	return c.guard.Claim(ctx, lease, resources...)
 }
 
-// remember records what c's lease has claimed, until the lease ends.
+// remember records that c's lease has claimed the resources, until the lease ends.
 func (g *Guard) remember(c claim) {
 	for _, r := range c.resources {
 		key := claimant{c.nonce, r}
@@ -102,7 +104,7 @@ func (g *Guard) remember(c claim) {
 
 var errSameFile = errors.New("a lock in the same SQLite file cannot be renewed while it claims: use Seal")
 
-// unproven explains an unknown renewal if the claim itself may have blocked it.
+// unproven adds a hint to the error of a renewal on SQLite, because the claim itself may have blocked that renewal.
 func (g *Guard) unproven(err error) error {
 	if _, ok := g.dialect.(*sqlite); ok && errors.Is(err, rowlock.ErrUnknown) {
 		return fmt.Errorf("%w; %w", err, errSameFile)

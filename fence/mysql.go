@@ -24,7 +24,7 @@ const (
 	mysqlSameBranch = 1440 // XAER_DUPID: another session has a branch of that name
 )
 
-// mysql is the dialect of MySQL 8.0 and MariaDB 10.6, and newer versions.
+// mysql is the dialect of MySQL 8.0 and newer, and of MariaDB 10.6 and newer.
 type mysql struct {
 	marks
 
@@ -53,18 +53,19 @@ func (m *mysql) own(ctx context.Context, work func(querier) error) error {
 	defer restore()
 	err = m.ownOn(ctx, conn, work)
 	switch sqlerror.MySQL(err) {
-	case 1969, 3024: // max_statement_time, max_execution_time: ctx limits the wait instead
+	case 1969, 3024: // max_statement_time or max_execution_time is over, but only ctx limits the wait
 		return retry(err)
 	}
 	return m.classify(err)
 }
 
-// look runs work as own does: plain reads wait for no transaction.
+// look calls own, because the plain reads of work do not wait for other transactions.
 func (m *mysql) look(ctx context.Context, work func(querier) error) error { return m.own(ctx, work) }
 
-// ownOn works at READ COMMITTED, which locks no gaps: a mark that an older transaction has locked does not delay the
-// first seal of a neighbouring mark. It begins and ends the transaction with statements, because go-sql-driver ignores
-// ctx when it waits for a commit or rollback of database/sql.
+// ownOn runs work in a READ COMMITTED transaction. At this level InnoDB locks no gaps between rows.
+// So an open transaction that has locked a mark does not delay the first seal of a neighbouring resource.
+// ownOn begins and ends the transaction with statements, because go-sql-driver ignores ctx while it waits for a commit
+// or rollback of database/sql.
 func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
 	q := sqlQuerier{conn: conn}
 	err := q.exec(ctx, m.sql["read_committed"])
@@ -84,9 +85,9 @@ func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) er
 	return err
 }
 
-// define runs work without a transaction, because each of these statements is a transaction. A trigger keeps settings
-// of the session that creates it, and the server may not understand the statement with those of the pool. So define
-// sets its own in a session, and closes that session.
+// define runs work without a transaction, because each CREATE TRIGGER and DROP TRIGGER is a transaction by itself.
+// A trigger keeps some settings of the session that creates it, and the pool's settings may prevent the server from
+// parsing the statement. So define changes these settings in one session, and closes the session afterwards.
 func (m *mysql) define(ctx context.Context, work func(querier) error) error {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
@@ -101,8 +102,9 @@ func (m *mysql) define(ctx context.Context, work func(querier) error) error {
 	return work(q)
 }
 
-// boundLockWait limits the session's lock waits and idle time to about the time that ctx permits. While a statement
-// waits, the server does not notice that its client has gone or was suspended. If restore fails, it closes the session.
+// boundLockWait limits the session's lock waits and idle time to about the time that ctx permits.
+// While a statement waits, the server does not notice that its client has disconnected or is suspended.
+// If restore fails, it closes the session.
 func (m *mysql) boundLockWait(ctx context.Context, conn *sql.Conn) (restore func(), err error) {
 	var version string
 	var row, table, idle int64
@@ -150,8 +152,8 @@ func (m *mysql) check(ctx context.Context, q querier, c claim) error {
 var errBranch = errors.New("the transaction is a branch of an XA transaction, which releases the lock on the mark when it is prepared: use an ordinary transaction")
 
 // begun tries to begin a branch of an XA transaction. The server rejects that in an ordinary transaction and in a
-// branch, with different errors. Outside of both it succeeds. No other single statement distinguishes the three cases.
-// Without autocommit, the locking read of the check has already begun a transaction.
+// branch, with different errors. Without a transaction the statement succeeds. No other single statement distinguishes
+// the three cases. Without autocommit, the locking read of the check has already begun a transaction.
 func (m *mysql) begun(ctx context.Context, q querier) error {
 	err := q.exec(ctx, m.sql["xa_start"])
 	switch sqlerror.MySQL(err) {
@@ -214,7 +216,7 @@ func (m *mysql) outcome(ctx context.Context, id string) (operation int64, err er
 	return operation, err
 }
 
-// pruneOutcomes deletes row by row by the key. A DELETE that searches for its rows would wait for each row that a
+// pruneOutcomes deletes each row by its key. A DELETE that searches for its rows would wait for each row that a
 // transaction has locked.
 func (m *mysql) pruneOutcomes(ctx context.Context, unused time.Duration) (int, error) {
 	ids, err := m.unusedOutcomes(ctx, unused)
@@ -250,14 +252,14 @@ func (m *mysql) refused(err error) bool { return sqlerror.MySQL(err) != 0 }
 
 func (m *mysql) explain(err error) error { return err }
 
-// again reports whether the server rolled back for a reason that a retry may fix.
+// again reports whether the server rolled the transaction back, and may accept it if it runs again.
 // https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
 // https://mariadb.com/kb/en/mariadb-error-code-reference/
 func (m *mysql) again(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1205, // lock wait timeout
 		1213, // deadlock; on Galera and in replication groups, a conflict with another node
-		3101, // the same in a replication group, found at the commit
+		3101, // a conflict with another node of a replication group, found at the commit
 		1020: // the row changed since the snapshot (MariaDB, innodb_snapshot_isolation)
 		return true
 	default:

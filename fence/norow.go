@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// ErrNoRow means that [Guard.CheckRow] found no row with the key. It says nothing about the lease. Insert a new row
-// with the lease's token. The error is a [*NoRowError].
+// ErrNoRow means that [Guard.CheckRow] found no row with the key. ErrNoRow does not mean that the lease has ended.
+// Insert a new row with the lease's token. The error is a [*NoRowError].
 var ErrNoRow = errors.New("fence: no such row")
 
-// NoRowError says which row does not exist.
+// NoRowError is the error that a row does not exist.
 type NoRowError struct {
 	Table  string
 	Column string // the key column

@@ -12,25 +12,26 @@ import (
 const (
 	// settleLimit is the time limit for finding out the outcome of a commit.
 	settleLimit = 10 * time.Second
-	// askLimit is the time limit for one question: several connections of a pool may not answer.
+	// askLimit is the time limit for one read of the outcome row. It is short, because the read may have to be repeated
+	// on several connections.
 	askLimit = settleLimit / 4
-	// keepOutcomes is the least time for which an outcome row is kept. If a row were deleted before it is read, the
-	// answer would be that nothing was committed.
+	// keepOutcomes is the minimum time for which an outcome row is kept after its last commit. If a row were deleted
+	// before Tx reads it, Tx would conclude that nothing was committed.
 	keepOutcomes = 24 * time.Hour
 )
 
 // attempt is one run of a transaction that was begun in database/sql or pgx.
 type attempt struct {
-	check    func(s slot) error // compares the marks, and writes the outcome row
+	check    func(s slot) error // compares the marks and writes the outcome row
 	work     func() error
 	commit   func() error // closes the connection unless the session is clean
-	rollback func() error // nil only if the transaction was open until then
+	rollback func() error // returns nil only if the transaction was still open
 }
 
-// attempt ends the transaction, and reports whether it was committed. The evidence is its outcome row, which it wrote
-// before the commit was sent: reading that row in another session waits until the transaction in doubt has ended. A
-// database's own answer, such as Postgres' txid_status, is about a number that can be assigned again after a failover
-// that lost the transaction.
+// attempt runs the transaction a, and returns nil only if it was committed. If the commit fails without an answer of
+// the database, attempt reads the transaction's outcome row in another session. That read waits until the transaction
+// in doubt has ended. A function such as txid_status of Postgres cannot replace the outcome row.
+// After a failover that lost the transaction, the server can assign its number to another transaction.
 func (g *Guard) attempt(ctx context.Context, a attempt) error {
 	s, ended := g.slots.take(), false
 	defer func() {
@@ -51,7 +52,7 @@ func (g *Guard) attempt(ctx context.Context, a attempt) error {
 	}
 	committed, err := g.settle(ctx, s)
 	if err != nil {
-		return fmt.Errorf("%w: %w (asked afterwards: %v)", ErrUnknown, failed, err) //nolint:errorlint // the commit's error is what counts
+		return fmt.Errorf("%w: %w (asked afterwards: %v)", ErrUnknown, failed, err) //nolint:errorlint // callers need only the error of the commit
 	}
 	ended = true
 	switch {
@@ -66,7 +67,8 @@ func (g *Guard) attempt(ctx context.Context, a attempt) error {
 	}
 }
 
-// settle reports whether the transaction of s was committed. It ignores the end of ctx: the outcome has to be known.
+// settle reports whether the transaction of s was committed. It continues after the end of ctx,
+// because the caller has to know the outcome.
 func (g *Guard) settle(ctx context.Context, s slot) (committed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
 	defer cancel()
@@ -91,7 +93,8 @@ func (g *Guard) ask(ctx context.Context, s slot) (operation int64, err error) {
 	return g.dialect.outcome(ctx, s.id)
 }
 
-// pruneOutcomes deletes outcome rows that were unused for the given time, and for a day at least. It returns how many.
+// pruneOutcomes deletes the outcome rows that were unused for the given time, and for keepOutcomes at least.
+// It returns their number.
 func (g *Guard) pruneOutcomes(ctx context.Context, unused time.Duration) (int, error) {
 	return g.dialect.pruneOutcomes(ctx, max(unused, keepOutcomes))
 }

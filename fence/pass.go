@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlitefile"
 )
 
-// passer shows protected tables that a transaction was checked. On Postgres the statement of the check does that, for
-// this transaction only. Elsewhere it takes a statement of its own, and another one to undo it.
+// passer tells the triggers of protected tables that a transaction was checked. On Postgres the statement of the check
+// does that, until the transaction ends. On the other databases, pass is a separate statement, and unpass undoes it.
 type passer interface {
 	pass(ctx context.Context, q querier, c claim) error
 	unpass(ctx context.Context, q querier) error
@@ -23,9 +23,9 @@ type passer interface {
 // it as the last statement of each checked transaction, before the commit. On MySQL and MariaDB, also call it before a
 // rollback. [Guard.Tx] does both. On Postgres, and without the option, it does nothing.
 //
-// If it is omitted, stale writes are still rejected, but later writes without a check are accepted until another lease
-// seals. On MySQL and MariaDB these are writes in the same session, on SQLite those of any process that opens the file.
-// ctx limits the call. After an error the caller must roll back.
+// Without this call, stale writes are still rejected, but later writes without a check are accepted until another lease
+// seals. On MySQL and MariaDB these are writes in the same session, and on SQLite those of any process that opens the
+// file. ctx limits the call. After an error the caller must roll back.
 func (g *Guard) Uncheck(ctx context.Context, tx Transaction) error {
 	if g.err != nil || !g.passing {
 		return g.err
@@ -36,7 +36,7 @@ func (g *Guard) Uncheck(ctx context.Context, tx Transaction) error {
 	return nil
 }
 
-// Explain marks the error of a statement that a protected table has rejected. It is an [ErrUnchecked] if the
+// Explain wraps the error of a statement that a protected table has rejected. The result is an [ErrUnchecked] if the
 // transaction was not checked. It is an [ErrStale] if the checked lease was not the last to seal the table's resource.
 // Explain returns any other error unchanged. [Guard.Tx] and [Guard.TxPgx] call it for the errors of their function.
 func (g *Guard) Explain(err error) error {
@@ -51,8 +51,9 @@ func (g *Guard) Explain(err error) error {
 
 var errEnded = errors.New("the function ignored the error of a statement that ended the transaction: later writes are committed")
 
-// worked finishes the work of a function of Tx before the commit. On SQLite it verifies that the function noticed the
-// end of its transaction. A pass is a row there.
+// worked is called before the commit, with the error of the function that Tx has run. It explains that error.
+// On SQLite, if there is no error, worked returns one if the transaction is no longer open. It then calls Uncheck,
+// because a pass is a row there.
 func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
 	s, ok := g.dialect.(*sqlite)
 	if !ok || err != nil {
@@ -64,8 +65,8 @@ func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
 	return g.Uncheck(ctx, tx)
 }
 
-// leave returns a connection to its pool. On MySQL a pass stays in the session after the transaction. If the pass
-// cannot be removed, leave closes the session.
+// leave returns a connection to its pool. On MySQL and MariaDB it first removes the pass, which stays in the session
+// after the transaction. If that fails, leave closes the session.
 func (g *Guard) leave(ctx context.Context, conn *sql.Conn) error {
 	if _, ok := g.dialect.(*mysql); ok && g.passing {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
@@ -89,7 +90,7 @@ func (s *sqlite) pass(ctx context.Context, q querier, c claim) error {
 	return s.missing(q.exec(ctx, s.sql["pass"], c.nonce))
 }
 
-// missing recognises a missing table of passes by the generic error code, because SQLite has no other.
+// missing returns a *SchemaError for SQLite's generic error code, because SQLite has no code for a missing table.
 func (s *sqlite) missing(err error) error {
 	if sqlerror.SQLite(err)&0xff == sqlitefile.CodeError {
 		return &SchemaError{Table: s.table.String(), Err: err}

@@ -23,7 +23,8 @@ const (
 	cancelled = "57014"
 )
 
-// errOvertaking is returned at once: the newer lease may be waiting for a transaction of the caller itself.
+// errOvertaking is the error of a check while a newer lease waits to seal. The check does not wait,
+// because the newer lease may wait for another transaction of the same caller.
 var errOvertaking = errors.New("a newer lease waits to seal until earlier transactions end")
 
 var errIdled = errors.New("fence: the server ended the transaction, because it idled for longer than its lease was trusted at the check")
@@ -58,14 +59,15 @@ func (p *postgres) own(ctx context.Context, work func(querier) error) error {
 		return work(q)
 	})
 	switch sqlerror.State(err) {
-	case idledTooLong, // this process was suspended for a while, and nothing was done
-		cancelled: // ctx limits the wait instead
+	case idledTooLong, // this process was suspended for a while, and nothing was committed
+		cancelled: // the caller's statement_timeout is over, but only ctx limits the wait
 		return retry(err)
 	}
 	return p.classify(err)
 }
 
-// supported asks the server once for its type. No check succeeds without a seal or a claim, which call own.
+// supported returns an error if the server only imitates PostgreSQL. After the first success it sends no further query.
+// Only own calls it: without the option Lazy, no check succeeds before a seal or a claim, which call own.
 func (p *postgres) supported(ctx context.Context, q querier) error {
 	if p.asked.Load() {
 		return nil
@@ -83,7 +85,7 @@ func (p *postgres) define(ctx context.Context, work func(querier) error) error {
 	return p.transact(ctx, work)
 }
 
-// look runs work as own does: plain reads wait for no transaction.
+// look calls own, because the plain reads of work do not wait for other transactions.
 func (p *postgres) look(ctx context.Context, work func(querier) error) error { return p.own(ctx, work) }
 
 func (p *postgres) check(ctx context.Context, q querier, c claim) error {
@@ -111,15 +113,15 @@ func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 	return nil
 }
 
-// lockTimeout returns a limit in milliseconds that is a little shorter than ctx permits. If the server ends the wait,
-// the connection stays usable.
+// lockTimeout returns nine tenths of the time until ctx's deadline, in milliseconds. So the server ends the wait before
+// ctx does, and the connection stays usable.
 func lockTimeout(ctx context.Context) int64 {
 	d := left(ctx)
 	return max((d - d/10).Milliseconds(), 1)
 }
 
-// begun sets a savepoint, which fails outside a transaction. It is not needed if q's driver has already reported the
-// state.
+// begun sets and releases a savepoint, which fails outside a transaction. It sends nothing if pgx has already reported
+// that a transaction is open.
 func (p *postgres) begun(ctx context.Context, q querier) error {
 	if w, ok := q.(interface{ witnessed() bool }); ok && w.witnessed() {
 		return nil
@@ -159,8 +161,8 @@ func (p *postgres) pruneOutcomes(ctx context.Context, unused time.Duration) (for
 }
 
 // refused also recognises pgx's error for a transaction in which an earlier statement failed. SQLSTATE class 57P means
-// that the server has ended the connection (a shutdown, an operator, idle_session_timeout). That counts as a broken
-// connection.
+// that the server has ended the connection (a shutdown, an operator, idle_session_timeout). For such an error refused
+// returns false, as for a broken connection.
 func (p *postgres) refused(err error) bool {
 	state := sqlerror.State(err)
 	return state != "" && !strings.HasPrefix(state, "57P") || errors.Is(err, pgx.ErrTxCommitRollback)

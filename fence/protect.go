@@ -10,21 +10,22 @@ import (
 // by the lease that sealed the resource last. It does not matter which resources the transaction has checked. So
 // neither a program that forgot the check nor a console can write while a holder works.
 //
-// The triggers lock the mark as a check does, and so reject a stale holder at every isolation level. On Postgres a
-// check yields to a newer lease that waits to seal. The triggers do not. So check the resource of each table that you
-// write. The documentation of the package lists what the triggers cannot see, and how an administrator passes them,
-// under "Protected tables".
+// The triggers lock the mark as a check does, and so reject a stale holder at every isolation level. On Postgres,
+// a check fails while a newer lease waits to seal, so that it does not delay the seal. The triggers do not do this.
+// So check the resource of each table that you write. The documentation of the package lists, under "Protected tables",
+// which writes the triggers cannot see, and how an administrator can write.
 //
-// table is "table" or "schema.table", spelled as in the catalog. Each part has at most 50 letters, digits and
-// underscores. On SQLite there is no schema, and the table must be in the file of the fence table. The resource is one
-// that leases of the default namespace seal, unless [InNamespace] names another namespace. On MySQL, MariaDB and SQLite
-// the guards that check must have the option [Protected].
+// table is "table" or "schema.table", spelled as in the catalog. Each part has at most 50 letters,
+// digits and underscores. On SQLite there is no schema, and the table must be in the file of the fence table.
+// The resource is in the default namespace of leases, unless [InNamespace] names another namespace. On MySQL,
+// MariaDB and SQLite every guard that checks must have the option [Protected].
 //
-// Protect creates the triggers itself. [Guard.ProtectSQL] returns the same statements for a migration, which the
-// table's owner runs. Protect waits for the transactions that use the table, and ctx limits the wait. A table can have
-// one such protection. Protecting it again changes nothing and returns the database's error that the trigger exists. On
-// MySQL and MariaDB these statements are in no transaction: a failure may leave one or two of the three triggers.
-// [Guard.Unprotect] removes them. A missing migration is a [*SchemaError].
+// Protect creates the triggers itself. [Guard.ProtectSQL] returns the same statements for a migration,
+// which the table's owner runs. Protect waits for the transactions that use the table, and ctx limits the wait.
+// A table can be protected for one resource only. If it is already protected, Protect changes nothing and returns the
+// database's error that the trigger exists. On MySQL and MariaDB these statements are not in a transaction,
+// so after an error one or two of the three triggers may exist. [Guard.Unprotect] removes them.
+// A missing migration is a [*SchemaError].
 func (g *Guard) Protect(ctx context.Context, table, resource string, opts ...ProtectOption) error {
 	statements, err := g.ProtectSQL(table, resource, opts...)
 	if err == nil {

@@ -6,28 +6,29 @@ import (
 	"time"
 )
 
-// MinUnused is the smallest value that [Guard.Prune] accepts. It is far longer than a request that was sent may need to
-// arrive.
+// MinUnused is the smallest value that [Guard.Prune] accepts. It is far longer than a request may take to reach the
+// database.
 const MinUnused = 24 * time.Hour
 
 // pruneBatch is the largest number of marks in one transaction of Prune.
 const pruneBatch = 250
 
-// Prune deletes the marks of every namespace that were last sealed or reset longer ago than unused. It returns how
-// many, also together with an error, which ends it. A mark is kept while a transaction that has checked it is open. It
-// is also kept while the lease that sealed it is alive in the lock table next to the fence table. unused is measured by
-// the database's clock, and is at least [MinUnused].
+// Prune deletes the marks of every namespace that were last sealed or reset longer ago than unused.
+// It returns how many it deleted. An error ends Prune, and is returned together with that number.
+// A mark is kept while a transaction that has checked it is open. It is also kept while the lease that sealed it is
+// alive in the lock table next to the fence table. unused is measured by the database's clock, and is at least
+// [MinUnused].
 //
-// After its mark is deleted, a resource is like one that was never sealed: every check fails until the next seal. So a
-// process that holds a lock of another database or store for longer than unused gets [ErrStale] at its next
-// [Guard.Check], and must seal again. A deleted mark also cannot reject a late seal. Prune relies on a seal request
-// arriving within unused, because it is sent while its lease is trusted. Resources that are sealed more often than
-// unused keep their marks.
+// After its mark is deleted, a resource is like one that was never sealed: every check fails until the next seal.
+// So a process that holds a lock of another database or store for longer than unused gets [ErrStale] at its next
+// [Guard.Check], and must seal again. A deleted mark also cannot reject a late seal of an older lease.
+// Prune relies on every seal reaching the database within unused: it is sent while its lease is trusted.
+// Resources that are sealed more often than unused keep their marks.
 //
-// Prune also deletes outcome rows of [Guard.Tx] whose transactions ended longer ago than unused. They are not counted.
-// The user needs the privileges to delete from both tables and to read the lock table: see package migrations. Each
-// transaction deletes up to 250 marks. It ends with ctx, and after half a minute at the latest. A missing table is a
-// [*SchemaError].
+// Prune also deletes outcome rows of [Guard.Tx] whose transactions ended longer ago than unused.
+// These rows are not counted. The user needs the privileges to delete from both tables and to read the lock table:
+// see package migrations. Each transaction deletes up to 250 marks, takes half a minute at most,
+// and ends when ctx ends. A missing table is a [*SchemaError].
 func (g *Guard) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if g.err != nil {
 		return 0, g.err

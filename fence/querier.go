@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/bounded"
 )
 
-// querier runs one statement. It is the part of database/sql and pgx that marks needs.
+// querier executes statements on a connection of database/sql or pgx.
 type querier interface {
 	// row scans the first row of the result, and reports whether there was one.
 	row(ctx context.Context, statement string, args []any, dest ...any) (bool, error)
@@ -24,7 +24,7 @@ type querier interface {
 // row is one row of a result.
 type row interface{ Scan(dest ...any) error }
 
-// answer is the rows of database/sql or pgx.
+// answer is the result of a query in database/sql or pgx.
 type answer = bounded.Rows
 
 // Transaction is an open transaction of database/sql: a *sql.Tx, or a *sql.Conn on which the caller has begun one.
@@ -84,7 +84,7 @@ func (q sqlQuerier) result(ctx context.Context, statement string, args []any) (s
 	return witnessed(q.witness, args, func(args []any) (sql.Result, error) { return q.conn.ExecContext(ctx, statement, args...) })
 }
 
-// pgxConn is a pgx.Tx.
+// pgxConn has the methods of pgx.Tx that a pgxQuerier calls.
 type pgxConn interface {
 	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
 	Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
@@ -131,7 +131,7 @@ func (q pgxQuerier) change(ctx context.Context, statement string, args ...any) (
 	return tag.RowsAffected(), err
 }
 
-// one reads a result of at most one row to its end, because an error may follow the last row.
+// one scans the first row of a result. It reads the result to its end, because an error may follow the last row.
 func one(rows answer, dest []any) (found bool, err error) {
 	found = rows.Next()
 	if found {

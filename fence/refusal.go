@@ -6,8 +6,9 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// Codes that the triggers raise. On Postgres their class is one that the standard leaves to implementations. On MySQL
-// they are in the range for third parties. SQLite has one code for all triggers, so the text has to match as well.
+// Error codes that the triggers raise. On Postgres they are in an SQLSTATE class that the SQL standard leaves to
+// implementations. On MySQL they are in the range for third parties. SQLite has one code for all triggers,
+// so the text has to match as well.
 const (
 	postgresUnchecked = "RLF01"
 	postgresStale     = "RLF02"

@@ -13,7 +13,7 @@ import (
 // [*NoMarkError].
 var ErrNoMark = errors.New("fence: no such mark")
 
-// NoMarkError says what has become of a mark that was to be reset.
+// NoMarkError says which token the mark has now, if Reset did not find the token that the operator saw.
 type NoMarkError struct {
 	Namespace string
 	Resource  string
@@ -41,13 +41,13 @@ func (e *NoMarkError) Is(target error) bool { return target == ErrNoMark }
 // holder fails its next [Guard.Check]. The next [Guard.Seal] succeeds, whatever its token and domain.
 //
 // Only an operator who knows that no process works under the old lock may call Reset: if such a process seals after the
-// reset, its seal is accepted. seen is the token that the operator saw, in [Guard.Marks] or in the error text. If the
-// mark has another token by now, nothing is done, and the error is a [*NoMarkError], for an [ErrNoMark].
+// reset, its seal is accepted. seen is the token that the operator saw, in [Guard.Marks] or in the error text.
+// If the mark has another token by now, nothing is done, and the error is a [*NoMarkError], which is an [ErrNoMark].
 //
-// Like a seal, Reset waits for the transactions that have checked the mark. When it returns nil, no write of an old
-// holder can follow. The wait ends with ctx, and after half a minute at the latest, with an [ErrRetry]. After any error
-// nothing was reset, unless the reply to the commit was lost. A repetition then reports that the mark was already
-// reset. A missing table is a [*SchemaError].
+// Like a seal, Reset waits for the transactions that have checked the mark. When it returns nil,
+// no write of an old holder can follow. The wait ends when ctx ends, or after half a minute, and the error is then an
+// [ErrRetry]. After any error nothing was reset, unless the reply to the commit was lost. In that case a second call
+// reports that the mark was already reset. A missing table is a [*SchemaError].
 func (g *Guard) Reset(ctx context.Context, namespace, resource string, seen rowlock.Token) error {
 	if g.err != nil {
 		return g.err
@@ -71,8 +71,9 @@ func (g *Guard) Reset(ctx context.Context, namespace, resource string, seen rowl
 // the newest when the backup was made, and that holder would pass its check again. No holder may work while the data is
 // restored and before ResetAll returns. Each holder must seal again.
 //
-// On PostgreSQL, unlike Seal and Reset, it does not block later checks. If holders work nevertheless, and their
-// transactions overlap without end, it gives up after half a minute.
+// ResetAll waits for the transactions that have checked a mark. On PostgreSQL it does not make later checks fail
+// meanwhile, unlike Seal and Reset. If holders work nevertheless, and always have a transaction open,
+// ResetAll returns an error after half a minute.
 func (g *Guard) ResetAll(ctx context.Context, namespace string, all bool) error {
 	if g.err != nil {
 		return g.err
@@ -89,7 +90,7 @@ func (m marks) resetAll(ctx context.Context, q querier, namespace string, all bo
 	return q.exec(ctx, m.sql["reset_all"], m.encode(namespace), flag(all))
 }
 
-// reset locks the mark before it compares, so that the result describes what was done.
+// reset locks the mark before it compares the token, so that no other transaction changes the mark in between.
 func (m marks) reset(ctx context.Context, q querier, namespace, resource string, seen rowlock.Token) error {
 	now := NoMarkError{Namespace: namespace, Resource: resource, Seen: seen}
 	if _, err := q.row(ctx, m.sql["lock_mark"], m.name(namespace, resource), &now.Token, &now.Resets); err != nil {

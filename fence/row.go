@@ -12,7 +12,7 @@ import (
 
 // Row names a table whose rows store the token of their newest writer in a column, such as orders.lock_token bigint NOT
 // NULL DEFAULT 0. Each name is a plain identifier of letters, digits and underscores, in the case in which the database
-// stores it. It is quoted in the statements.
+// stores it. The statements quote each name.
 type Row struct {
 	Table string // "table" or "schema.table"
 	Key   string // a column that has a unique index; for a key of several columns, use Check with a resource
@@ -21,36 +21,39 @@ type Row struct {
 
 var errNoToken = errors.New("fence: the lease has no token to compare, because its backend grants none: use Check")
 
-// CheckRow rejects a lease that is older than the last one that checked the row whose key column equals key. It locks
-// the row, compares the tokens, and raises the row's token to that of the lease. Until tx ends, no newer lease can
-// check that row. So the caller's own UPDATE needs no further condition, and the caller need not count the changed
-// rows. CheckRow needs no fence table and no [Guard.Seal]. It costs one round trip. On MySQL and MariaDB it costs two,
-// and four at a lease's first check of a row.
+// CheckRow rejects a lease that is older than the last one that checked the row whose key column equals key.
+// It locks the row, compares the tokens, and raises the row's token to that of the lease. Until tx ends,
+// no newer lease can check that row. So the caller's own UPDATE needs no condition on the token,
+// and the caller need not count the changed rows. CheckRow needs no fence table and no [Guard.Seal].
+// CheckRow costs one round trip. On MySQL and MariaDB it costs two round trips, and four at a lease's first check of a
+// row.
 //
-// CheckRow covers the row, and other data that each transaction reads and writes only after a CheckRow of this row,
-// such as the lines of an order. Make it the first statement of the transaction: values that were read earlier are not
-// covered, and at REPEATABLE READ an earlier read fixes the snapshot for later ones. To use several rows, check all of
-// them before the first read, or use [Guard.Check]. If a read comes first, the databases differ:
+// CheckRow protects the row, and other data that every transaction reads and writes only after a CheckRow of this row,
+// such as the lines of an order. Make it the first statement of the transaction. Values that were read earlier are not
+// protected, and at REPEATABLE READ an earlier read fixes the snapshot for later reads. To use several rows,
+// check all of them before the first read, or use [Guard.Check]. If a read comes first, the databases differ:
 //
-//   - Postgres returns an ErrRetry if the transaction would miss what an older holder has committed with the row.
-//   - MariaDB (10.11.8 or newer) does so only if the older holder has written the row itself.
-//   - MySQL does not detect it.
+//   - On Postgres, CheckRow returns an ErrRetry if the transaction's snapshot lacks what an older holder has committed
+//     with the row.
+//   - On MariaDB (10.11.8 or newer), CheckRow returns an ErrRetry only if the older holder has written the row itself.
+//   - On MySQL, CheckRow does not detect the old snapshot.
 //
-// An older holder is rejected after a newer one has checked this row for the first time, and not yet when that one
-// acquires. Other rows are not affected. A lease whose token equals the row's passes, so the tokens in the column must
-// come from one lock only. NULL is older than every token. Insert new rows with lease.Token() in the column.
+// CheckRow rejects an older holder only after a newer holder has called CheckRow for the same row.
+// It is not enough that the newer holder has acquired the lock, or has checked another row. CheckRow accepts a lease
+// whose token equals the row's token, so the tokens in the column must come from one lock only.
+// NULL is older than every token. Insert new rows with lease.Token() in the column.
 //
-// On Postgres and SQLite, CheckRow writes the row each time, and the table's triggers run. With a row lock alone, the
-// database would not reject a successor's older snapshot. If a transaction checks several rows, use the same order
-// everywhere: a deadlock is an ErrRetry.
+// On Postgres and SQLite, CheckRow writes the row each time, and the table's triggers run. With a row lock alone,
+// the database would not reject a successor's older snapshot. If transactions check several rows,
+// let all of them use the same order. A deadlock is an ErrRetry.
 //
-// tx, ctx and the limit on an idle transaction are as for [Guard.Check]. [ErrNoLease], [ErrRetry] and the error
-// that ended the lease also have the same meaning. The other errors are:
+// tx, ctx and the limit on an idle transaction are as for [Guard.Check]. [ErrNoLease], [ErrRetry] and the error that
+// ended the lease mean the same as there. The other errors are:
 //
-//   - [*StaleError], for an [ErrStale].
-//   - [*NoRowError], for an [ErrNoRow]: no row has the key.
+//   - [*StaleError], which is an [ErrStale]: a newer lease has checked the row.
+//   - [*NoRowError], which is an [ErrNoRow]: no row has the key.
 //   - The database's error about a table or column that does not exist.
-//   - An error for a key that is not unique, and one for a lease without a token.
+//   - An error if several rows have the key, and an error if the lease has no token.
 //
 // After any error the caller must roll back.
 func (g *Guard) CheckRow(ctx context.Context, tx Transaction, row Row, key any) error {
@@ -96,7 +99,7 @@ func (g *Guard) checkRow(ctx context.Context, q querier, row Row, key any) error
 	})
 }
 
-// keyedRow is one row.
+// keyedRow identifies one row of a table by its key.
 type keyedRow struct {
 	Row
 
@@ -104,11 +107,11 @@ type keyedRow struct {
 	key   any
 }
 
-// String names the row in errors.
+// String names the row for an error text.
 func (r keyedRow) String() string { return fmt.Sprintf("%s %s=%s", r.Table, r.Row.Key, keyText(r.key)) }
 
-// judge compares the claim with what the database reports: the number of rows that have the key, and their largest
-// token.
+// judge returns an error unless exactly one row has the key, and its token is not larger than the claim's.
+// token is the largest token of the rows with the key.
 func (r keyedRow) judge(c claim, rows, token int64) error {
 	switch {
 	case rows == 0:

@@ -20,7 +20,8 @@ func (s *sqlite) checkRow(ctx context.Context, q querier, r keyedRow, c claim) e
 	return s.whenFree(ctx, q, func() error { return s.raiseRow(ctx, q, r, c, nil) })
 }
 
-// raiseRow locks, compares and raises in one statement. If the statement found no row to raise, raiseRow asks why.
+// raiseRow locks the row, compares its token and raises it in one statement. If the statement raised no row,
+// raiseRow reads the row to find out why.
 func (m marks) raiseRow(ctx context.Context, q querier, r keyedRow, c claim, args []any, dest ...any) error {
 	var token, rows int64
 	raised, err := q.row(ctx, r.names.Rewrite(m.sql["row_raise"], `"`), append([]any{r.key, c.token}, args...), append([]any{&token, &rows}, dest...)...)
@@ -40,14 +41,16 @@ func (m marks) raiseRow(ctx context.Context, q querier, r keyedRow, c claim, arg
 }
 
 const (
-	// refuseOldSnapshot is only a comment for MySQL, and for MariaDB before 10.11.8.
+	// refuseOldSnapshot makes MariaDB 10.11.8 and newer reject a row that was written after the transaction's snapshot.
+	// For MySQL and older MariaDB it is only a comment.
 	refuseOldSnapshot = "/*M!101108 SET STATEMENT innodb_snapshot_isolation = ON FOR */"
-	// mariadbNoVariable is the error with which some older releases, from 11.0 to 11.3, reply to it.
+	// mariadbNoVariable is the error of some MariaDB releases from 11.0 to 11.3 that execute refuseOldSnapshot,
+	// but do not have the variable.
 	mariadbNoVariable = 1193
 )
 
-// checkRow decides by the token that it reads, and not by the number of updated rows. Unless the connection says
-// otherwise, a row that already has the value is not counted.
+// checkRow compares the token that it reads, and ignores the number of updated rows. By default,
+// the server does not count a row that already has the new value.
 func (m *mysql) checkRow(ctx context.Context, q querier, r keyedRow, c claim) error {
 	var token, rows int64
 	lock := r.names.Rewrite(m.sql["row_lock"], "`")

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// Delays between two attempts that the database rolled back.
+// The first and the longest delay before an attempt is repeated.
 const (
 	firstPause = 2 * time.Millisecond
 	longPause  = 100 * time.Millisecond
@@ -19,26 +19,29 @@ const (
 // explainLimit is the time limit for the request to the lock's store that explains a rejected seal.
 const explainLimit = time.Second
 
-// Seal makes lease the newest holder of the resources, by default of its own name. In one transaction of its own, it
-// raises their marks to the lease's token and nonce. That is durable when Seal returns. From then on every older lease
-// fails its [Guard.Check], and all that older leases have done is visible. For that, Seal waits for the open
-// transactions that an older lease has checked. Call it once after acquiring, before reading anything that the lock
-// protects. A second call with the same lease has no effect.
+// Seal makes lease the newest holder of the resources. Without resources, the resource is the name of the lock.
+// In one transaction of its own, Seal raises the marks of the resources to the lease's token and nonce.
+// The marks are durable when Seal returns. From then on, [Guard.Check] rejects every older lease,
+// and all committed writes of older leases are visible. For that, Seal waits for the open transactions that an older
+// lease has checked. Call it once after acquiring, before reading anything that the lock protects.
+// A second call with the same lease has no effect.
 //
-// Two limits end the wait. If ctx ends, the error is that of ctx. If the trust ends that the lease has left when Seal
-// begins, the error is an [ErrRetry] and a rowlock.ErrUnavailable. The wait may use up all of the trust. After such an
-// error nothing is sealed, unless the reply to the commit was lost. Sealing again settles that.
+// Two limits end the wait. If ctx ends, the error is that of ctx. Seal also stops waiting after the time for which the
+// lease is trusted when Seal begins. The error is then an [ErrRetry] and a rowlock.ErrUnavailable.
+// So the wait may use up all of the trust. After such an error nothing is sealed, unless the reply to the commit was
+// lost. A second Seal with the same lease then succeeds if the first one was committed.
 //
 // If the lease is not newer than the one that sealed last, the error is a [*StaleError], and no resource is sealed.
-// Seal then renews the lease, for at most a second. If the store still holds the lock for this lease, the mark is wrong
-// ([StaleError].Ahead). If the store has lost it, the lease is lost from then on. Tokens of different locks, or of
-// different kinds of store, are not comparable: if the mark is of another domain, the error is a [*OtherDomainError].
+// Seal then renews the lease, to find out whether the store still has it. That takes a second at most.
+// If the renewal succeeds, the mark is wrong ([StaleError].Ahead). If the store no longer has the lease,
+// the lease is lost from then on. Tokens of different locks, or of different kinds of store, are not comparable:
+// if the mark is of another domain, the error is a [*OtherDomainError].
 //
-// Resources follow the rules for names of locks. Equal resources in different namespaces of leases are different. A
-// lease of a store that grants no tokens cannot seal: see [Guard.Claim]. If the lease has ended, the error is the one
-// that ended it (rowlock.ErrLost, rowlock.ErrReleased). A missing table is a [*SchemaError]. The error is a
-// rowlock.ErrUnavailable if the database cannot be reached, closes the connection, has no room, or is a read-only
-// server.
+// Resources follow the rules for names of locks. Two resources with the same name are different if their leases are in
+// different namespaces. A lease of a store that grants no tokens cannot seal: see [Guard.Claim].
+// If the lease has ended, the error is the one that ended it (rowlock.ErrLost, rowlock.ErrReleased).
+// A missing table is a [*SchemaError]. The error is a rowlock.ErrUnavailable if the database cannot be reached,
+// closes the connection, has no room, or is a read-only server.
 func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err
@@ -72,7 +75,8 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	return c.waited(ctx, "seal", err)
 }
 
-// waited is wrap for a call that has waited as long as its limits permit.
+// waited is wrap for Seal and Claim. If the wait ended although ctx and the lease have not ended,
+// the error is also a rowlock.ErrUnavailable.
 func (c claim) waited(ctx context.Context, operation string, err error) error {
 	err = c.wrap(ctx, operation, err)
 	if errors.Is(err, ErrRetry) && ctx.Err() == nil && c.lease.Err() == nil {
@@ -81,14 +85,15 @@ func (c claim) waited(ctx context.Context, operation string, err error) error {
 	return err
 }
 
-// stillHeld asks the lock's store whether this lease still holds the lock. A late reply counts as no.
+// stillHeld renews the lease, and reports whether the store still has it. It returns false if the reply does not come
+// in time.
 func stillHeld(ctx context.Context, lease *rowlock.Lease) bool {
 	ctx, cancel := context.WithTimeout(ctx, explainLimit)
 	defer cancel()
 	return lease.Renew(ctx) == nil
 }
 
-// insist retries once while the database rolls back, until ctx ends.
+// insist calls the function once, and calls it again after each [ErrRetry], until ctx ends.
 func insist(ctx context.Context, once func() error) error {
 	var undone error
 	for step := firstPause; ; step = min(2*step, longPause) {

@@ -15,8 +15,9 @@ const endLimit = time.Second
 
 var errOldSnapshot = errors.New("the transaction read before the seal: check first, then read")
 
-// session is a connection on which a transaction of Tx runs. Steps that end it run one after another, even if no caller
-// waits for them any longer. database/sql dereferences nil if a Conn is used and closed at the same time.
+// session is a connection with a transaction of Tx. The steps that end the transaction or the connection run one after
+// another, even if the caller no longer waits for them. Otherwise database/sql could panic: it dereferences nil if a
+// Conn is used and closed at the same time.
 type session struct {
 	conn *sql.Conn
 	tx   *sql.Tx
@@ -30,14 +31,14 @@ func (g *Guard) newSession(conn *sql.Conn, tx *sql.Tx) *session {
 	return se
 }
 
-// isFile reports whether the database is a file, so that no server can stop answering.
+// isFile reports whether the database is a file. Then there is no server that could stop answering.
 func (g *Guard) isFile() bool {
 	_, file := g.dialect.(*sqlite)
 	return file
 }
 
-// taken returns the result of take. If ctx ends first, which a driver may ignore, it returns ctx's error and later
-// passes the result of take to late.
+// taken calls take, which may ignore ctx, and returns its result. If ctx ends first, taken returns ctx's error,
+// and passes the result of take to late as soon as take returns. On a file, taken always waits for take.
 func taken[T any](ctx context.Context, g *Guard, take func() (T, error), late func(T)) (T, error) {
 	if g.isFile() {
 		return take()
@@ -45,8 +46,9 @@ func taken[T any](ctx context.Context, g *Guard, take func() (T, error), late fu
 	return bounded.Do(ctx, take, late)
 }
 
-// await returns the result of work, or ctx's error if ctx ends first, because a driver may ignore ctx. Work on a file
-// is waited for: a read during the commit would still see the old state.
+// await calls work, which may ignore ctx, and returns its result. If ctx ends first, await returns ctx's error.
+// On a file, await always waits for work, because a read of the outcome during the commit would still see the old
+// state.
 func (se *session) await(ctx context.Context, work func() error) error {
 	if se.file {
 		return work()
@@ -60,8 +62,8 @@ func (se *session) await(ctx context.Context, work func() error) error {
 	})
 }
 
-// end is await for a step that ends something, with endLimit as its limit. A step that outlasts it ends with the
-// connection.
+// end is await for a step that ends the transaction or the connection. It waits for endLimit, even if ctx has ended.
+// A step that takes longer continues until the connection breaks.
 func (se *session) end(ctx context.Context, how func() error) error {
 	if se.file {
 		return how()
@@ -78,9 +80,9 @@ func discard(conn *sql.Conn) {
 	})
 }
 
-// beside uses a connection that database/sql may be closing, because the context of its transaction has ended.
-// Conn.grabConn of database/sql checks for that before it locks, so it dereferences nil. beside turns that panic into
-// sql.ErrConnDone.
+// beside calls use. The connection that use works with may be closed by database/sql at the same time,
+// because the context of its transaction has ended. Conn.grabConn of database/sql checks whether the connection is
+// closed before it takes the lock, and can therefore dereference nil. beside turns that panic into sql.ErrConnDone.
 func beside(use func() error) (err error) {
 	defer func() {
 		if recover() != nil {

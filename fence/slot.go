@@ -12,7 +12,8 @@ type slot struct {
 	operation int64
 }
 
-// slots are the outcome rows of one guard that no transaction uses. There are as many as transactions have run at once.
+// slots keeps the outcome rows of one guard that no transaction uses at present. A guard needs as many rows as it has
+// concurrent transactions.
 type slots struct {
 	mu   sync.Mutex
 	free []slot

@@ -16,8 +16,8 @@ import (
 // commit of the current writer, so the wait must end.
 const checkWait = time.Second
 
-// sqlite is the dialect of SQLite 3.35 and newer. A file has one writer at a time: its write lock replaces the lock on
-// the mark.
+// sqlite is the dialect of SQLite 3.35 and newer. A file has one writer at a time, so the write lock of the file
+// replaces the lock on the mark.
 type sqlite struct {
 	marks
 
@@ -45,7 +45,7 @@ func (s *sqlite) look(ctx context.Context, work func(querier) error) error {
 	})
 }
 
-// on calls do with a connection that has a short busy timeout.
+// on calls do with a connection of the pool, whose busy timeout is short for that time.
 func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 	return err
 }
 
-// ownOn returns the connection to the pool without a transaction, or closes it.
+// ownOn runs work in a transaction on conn. If the transaction cannot be ended, ownOn closes conn.
 func (s *sqlite) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
 	q := sqlQuerier{conn: conn}
 	if err := untilFree(ctx, func() error { return q.exec(ctx, s.sql["begin_immediate"]) }); err != nil {
@@ -100,7 +100,8 @@ func (s *sqlite) check(ctx context.Context, q querier, c claim) error {
 	return s.classify(ctx, q, err)
 }
 
-// whenFree runs once in a transaction of the caller. While the file is busy, it retries for up to checkWait.
+// whenFree calls the function once in a transaction of the caller. While the file is busy, it calls the function again,
+// until checkWait is over.
 func (s *sqlite) whenFree(ctx context.Context, q querier, once func() error) error {
 	restore, err := withBusySlice(ctx, s.db, q)
 	if err != nil {
@@ -178,8 +179,8 @@ func (s *sqlite) outdated(ctx context.Context, q querier) bool {
 	return false
 }
 
-// untilFree retries once while the file is busy, until ctx ends. It does not retry if the snapshot of the transaction
-// is out of date, which waiting does not fix.
+// untilFree calls the function once, and calls it again while the file is busy, until ctx ends.
+// It does not repeat the call if the snapshot of the transaction is out of date, because waiting does not fix that.
 func untilFree(ctx context.Context, once func() error) error {
 	var busy error
 	for step := firstPause; ; step = min(2*step, longPause) {
@@ -194,8 +195,8 @@ func untilFree(ctx context.Context, once func() error) error {
 	}
 }
 
-// withBusySlice sets a short busy timeout on q's connection, and returns a function that restores the old one. pool is
-// nil only if q is in a transaction of the caller.
+// withBusySlice sets a short busy timeout on q's connection, and returns a function that restores the old one.
+// If q is in a transaction of the caller, pool is the pool of q's connection. Otherwise pool is nil.
 func withBusySlice(ctx context.Context, pool *sql.DB, q querier) (restore func() error, err error) {
 	return sqlitefile.WithBusySlice(ctx, pool, func(ctx context.Context, statement string, ms *int) error {
 		_, err := q.row(ctx, statement, nil, ms)

@@ -9,7 +9,7 @@ import (
 //go:embed sql
 var sqlFiles embed.FS
 
-// statements maps verbs to the statements of one dialect: "check" is the text of check.sql.
+// statements has the statements of one dialect, by verb: the statement for the verb "check" is the text of check.sql.
 type statements map[string]string
 
 // load reads every statement of sql/<dir>, and inserts the names of t quoted with quote.

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/internal/bounded"
 )
 
-// transactions runs work in a READ COMMITTED transaction of its own, in which each statement sees what was committed
-// before it.
+// transactions is a function that runs work in a new READ COMMITTED transaction, in which each statement sees what was
+// committed before that statement.
 type transactions func(ctx context.Context, work func(q querier) error) error
 
 func pgxTransactions(pool *pgxpool.Pool) transactions {
@@ -57,7 +57,7 @@ func boundedTransactions(db *sql.DB) transactions {
 	}
 }
 
-// querier is for a transaction that g itself has begun.
+// querier returns a querier on a transaction that g itself has begun.
 func (g *Guard) querier(tx *sql.Tx) querier {
 	if g.deaf {
 		return boundedQuerier{tx}

@@ -18,15 +18,15 @@ type protection struct {
 	namespace string
 }
 
-// InNamespace says in which namespace the resource is sealed (rowlock.Namespace). The default is the empty namespace,
-// which is also the default of leases.
+// InNamespace sets the namespace of the leases that seal the resource (rowlock.Namespace). The default is the empty
+// namespace, which is also the default of leases.
 func InNamespace(name string) ProtectOption {
 	return func(p *protection) { p.namespace = name }
 }
 
-// ProtectSQL returns the statements of [Guard.Protect] for a migration, in order, without a semicolon at the end. The
-// statements of MySQL and SQLite contain semicolons: goose needs StatementBegin and StatementEnd around them, and
-// MySQL's own client another DELIMITER. ProtectSQL does not use the database.
+// ProtectSQL returns the statements of [Guard.Protect] for a migration, in order, without a semicolon at the end.
+// The statements of MySQL and SQLite contain semicolons: goose needs StatementBegin and StatementEnd around them,
+// and MySQL's own client needs another DELIMITER. ProtectSQL does not access the database.
 func (g *Guard) ProtectSQL(table, resource string, opts ...ProtectOption) ([]string, error) {
 	var p protection
 	for _, opt := range opts {
@@ -48,8 +48,8 @@ func (g *Guard) UnprotectSQL(table string) ([]string, error) {
 	return g.triggers("unprotect", table, "", "")
 }
 
-// triggers returns the statements whose verbs begin with verb. It inserts all names at once and last, so that it never
-// searches inside a name.
+// triggers returns the statements whose verbs begin with verb. It inserts the namespace and the resource in one last
+// step, so that it replaces nothing inside a name.
 func (g *Guard) triggers(verb, table, namespace, resource string) ([]string, error) {
 	if g.err != nil {
 		return nil, g.err
@@ -72,7 +72,7 @@ func (g *Guard) triggers(verb, table, namespace, resource string) ([]string, err
 	return statements, nil
 }
 
-// writing says how a dialect writes statements that take no parameters.
+// writing has what a dialect needs to write names into statements that take no parameters.
 type writing struct {
 	sql     statements
 	quote   string
@@ -80,10 +80,10 @@ type writing struct {
 	schemas bool // a table can have a schema
 }
 
-// triggering is what a dialect provides for statements about triggers.
+// triggering has the methods of a dialect that create and drop triggers.
 type triggering interface {
 	writing() writing
-	// ready returns a *SchemaError if something is missing that a trigger needs.
+	// ready returns a *SchemaError if a table that the triggers need is missing.
 	ready(ctx context.Context, q querier) error
 	// define runs work, which creates or drops triggers. It runs once, in one transaction if the database supports
 	// that.

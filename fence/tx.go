@@ -13,32 +13,37 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// maxTries is how often a transaction is run if the database rolls it back each time.
+// maxTries is how often Tx runs a transaction that the database rolls back each time.
 const maxTries = 10
 
-// Tx begins a transaction, calls [Guard.Check] for the resources, runs fn, and commits if fn returns nil. If the
-// database rolls the transaction back (a serialization failure, a deadlock, a lock wait that timed out), Tx runs all of
-// it again, at most ten times in all, with jittered delays. After the last attempt the error is an [ErrRetry]. This
-// applies to the check, to fn and to the commit.
+// Tx begins a transaction, calls [Guard.Check] for the resources, runs fn, and commits if fn returns nil.
+// If the database rolls the transaction back (a serialization failure, a deadlock, a lock wait that timed out),
+// Tx runs the transaction again from the beginning, ten times in all at most, with jittered delays.
+// After the last attempt the error is an [ErrRetry]. This applies to a rollback during the check,
+// during fn and at the commit.
 //
-// fn must obey three rules. It must have no effect except through tx, because it may run several times. It must neither
-// commit nor roll back. It must return every error that it gets from tx: MySQL and MariaDB roll back the whole
-// transaction at a deadlock. What fn writes after that is outside of any transaction, not fenced, and reported as
-// committed. The same holds after a statement that commits implicitly there, such as CREATE TABLE.
+// fn must obey three rules. It must have no effect except through tx, because it may run several times.
+// It must neither commit nor roll back. It must return every error that it gets from tx: MySQL and MariaDB roll back
+// the whole transaction at a deadlock. If fn continues, its later writes are outside of any transaction and not fenced,
+// and Tx returns nil. The same happens on MySQL and MariaDB after a statement that commits implicitly,
+// such as CREATE TABLE.
 //
-// The result is definite. nil means committed, by whichever run of fn, and an error means that nothing was committed.
-// For that, each transaction also writes a row of the outcome table. If the commit fails without an answer of the
-// database, such as when the connection breaks, Tx reads that row on another connection of the pool, until the outcome
-// is known. A transaction whose connection broke and that was not committed runs again, as above. A transaction that
-// the server rejected does not run again. The same applies to one that Postgres ended because it idled (see Check): it
-// would idle again. Only if the outcome is not known within 10 s is the error an [ErrUnknown]. On SQLite, that is also
-// the error if fn ignores the error of a statement that ends the transaction, such as INSERT OR ROLLBACK: what fn wrote
-// after it is committed.
+// The result is definite: nil means that one run of the transaction was committed, and an error means that nothing was
+// committed. For that, each transaction also writes a row of the outcome table. If the commit fails without an answer
+// of the database, for example because the connection breaks, Tx reads that row on another connection of the pool.
+// It repeats the read until the outcome is known. If the transaction was not committed because the connection broke,
+// Tx runs it again, as above. Tx does not run a transaction again that the server rejected. It also does not repeat a
+// transaction that Postgres ended because it idled (see Check), because that transaction would idle again.
+// If the outcome is not known within 10 s, the error is an [ErrUnknown]. SQLite has a second case of ErrUnknown:
+// fn ignores the error of a statement that ends the transaction, such as INSERT OR ROLLBACK. What fn writes after that
+// statement is committed.
 //
-// ctx must come from the lease and is passed to fn. It limits everything else in Tx, whatever the driver does:
-// go-sql-driver/mysql and lib/pq ignore ctx in a commit or rollback, which then continues in the background. Its
-// connection stays in use until that ends. With go-sql-driver/mysql, a readTimeout in the DSN ends it. Tx always waits
-// for a commit to a SQLite file. Whether fn's own statements end with ctx depends on the driver.
+// ctx must come from the lease, and Tx passes it to fn. When ctx ends, Tx stops waiting for the database,
+// even if the driver ignores ctx. There are two exceptions: Tx always waits for a commit to a SQLite file,
+// and for up to 10 s to find out the outcome of a commit. go-sql-driver/mysql and lib/pq ignore ctx in a commit or
+// rollback. Such a commit or rollback then continues in the background, and its connection stays in use until it ends.
+// With go-sql-driver/mysql, a readTimeout in the DSN limits that time. Whether fn's own statements end with ctx depends
+// on the driver.
 func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	if g.err == nil && g.db == nil {
 		return errors.New("fence: Tx: the guard has a pgx pool: use TxPgx")
@@ -72,8 +77,8 @@ func (g *Guard) commit(ctx context.Context, se *session) error {
 	return nil
 }
 
-// begin gets a connection that can be closed separately. It skips broken connections, as the pool skips those that its
-// driver knows to be stale: nothing was written on them.
+// begin begins a transaction on a connection that it can close separately. It skips broken connections,
+// because nothing was written on them. The pool itself skips only those that its driver knows to be broken.
 func (g *Guard) begin(ctx context.Context) (*session, error) {
 	for try := 1; ; try++ {
 		conn, err := taken(ctx, g, func() (*sql.Conn, error) { return g.db.Conn(ctx) }, func(c *sql.Conn) { _ = c.Close() })
@@ -127,7 +132,7 @@ func (g *Guard) TxPgx(ctx context.Context, fn func(ctx context.Context, tx pgx.T
 	})
 }
 
-// beginPgx skips broken connections as begin does. It stops if no connection can be made.
+// beginPgx skips broken connections as begin does. It stops if the pool cannot connect to the server.
 func (g *Guard) beginPgx(ctx context.Context) (pgx.Tx, error) {
 	for try := 1; ; try++ {
 		tx, err := g.pool.Begin(ctx)
@@ -138,7 +143,8 @@ func (g *Guard) beginPgx(ctx context.Context) (pgx.Tx, error) {
 	}
 }
 
-// notBegun says why a transaction did not begin, also if the lease ended and with it ctx.
+// notBegun returns the error for a transaction that did not begin. If ctx has ended, it adds the cause,
+// for example that the lease has ended.
 func notBegun(ctx context.Context, err error) error {
 	err = fmt.Errorf("fence: begin: %w", err)
 	if ctx.Err() != nil {
@@ -147,7 +153,7 @@ func notBegun(ctx context.Context, err error) error {
 	return err
 }
 
-// repeat retries once while the database rolls it back.
+// repeat calls the function once, and calls it again after each [ErrRetry], maxTries times in all at most.
 func (g *Guard) repeat(ctx context.Context, once func() error) error {
 	if g.err != nil {
 		return g.err

@@ -35,8 +35,8 @@ const (
 	sqliteFull     = 13
 )
 
-// interrupted adds the reason why bounded ended to the error of a call within it: a driver that closes its connection
-// may report only that the connection is closed.
+// interrupted adds the error of the context bounded to err, if bounded has ended. That is needed because a driver that
+// closes its connection may report only that the connection is closed.
 func interrupted(bounded context.Context, err error) error {
 	if ended := bounded.Err(); ended != nil && unanswered(err) && !errors.Is(err, ended) {
 		return fmt.Errorf("%w: %w", ended, err)
@@ -44,8 +44,8 @@ func interrupted(bounded context.Context, err error) error {
 	return err
 }
 
-// unanswered reports whether err leaves the request without an answer. The connection or the server is gone, no
-// connection is available, or the server has no room or accepts no writes.
+// unanswered reports whether err says nothing about the lease, because the database did not do the work.
+// The connection or the server is gone, no connection is available, or the server has no room or accepts no writes.
 func unanswered(err error) bool {
 	var schema *SchemaError
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrOtherDomain) || errors.Is(err, ErrRetry) || errors.As(err, &schema) {

@@ -7,12 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// witness finds out whether a connection of pgx is in a transaction, from the status in the server's last reply. It is
-// the first argument of a statement, and pgx calls it with the connection before sending the statement. This needs no
-// round trip, and also works for a *sql.Tx, which does not expose its connection. SQL cannot answer the question: now()
-// and statement_timestamp() also differ outside a transaction, because of the extended protocol.
+// witness finds out whether a connection of pgx is in a transaction, from the status in the server's last reply.
+// A witness is passed as the first argument of a statement, and pgx calls its RewriteQuery with the connection before
+// it sends the statement. This needs no round trip, and also works for a *sql.Tx, which does not expose its connection.
+// A statement cannot find out: now() and statement_timestamp() differ outside a transaction too,
+// because of the extended protocol.
 type witness struct {
-	asked   bool // pgx has called it
+	asked   bool // pgx has called RewriteQuery
 	refused bool // database/sql or another driver has rejected the argument
 }
 
@@ -33,8 +34,8 @@ func (w *witness) RewriteQuery(_ context.Context, conn *pgx.Conn, statement stri
 
 func (w *witness) saw() bool { return w != nil && w.asked }
 
-// witnessed sends a statement with w as its first argument, until w has an answer. A driver other than pgx rejects that
-// argument before it sends anything, and the statement is sent without it.
+// witnessed sends a statement, with w as its first argument as long as pgx has not called w. A driver other than pgx
+// rejects that argument before it sends anything. witnessed then sends the statement without w.
 func witnessed[T any](w *witness, args []any, send func(args []any) (T, error)) (T, error) {
 	if w == nil || w.asked || w.refused {
 		return send(args)

@@ -1,5 +1,5 @@
 -- Parameters: namespace in base64, 1 for every namespace, else 0.
--- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
+-- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era (the number of resets), microseconds since the mark was sealed or reset.
 -- Promise: reads only, and waits for no transaction. LIMIT overrides the session's sql_select_limit. The two comments override its sql_big_selects: MariaDB executes the first, MySQL the second.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
 SELECT /*+ SET_VAR(sql_big_selects = 1) */

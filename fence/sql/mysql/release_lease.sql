@@ -1,6 +1,6 @@
 -- Parameters: minimum hold in microseconds; namespace, name of the lock, both in base64; nonce, token.
 -- Result: none; one row changed if the lease was alive and is now released.
--- Promise: this lease, and no other, ends with the commit. The row stays. No other process acquires the lock before the commit.
+-- Promise: the commit ends this lease and no other lease. The row stays. No other process acquires the lock before the commit.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET nonce = NULL,
        expires_at = UTC_TIMESTAMP(6),

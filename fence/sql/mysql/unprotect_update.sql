@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: the trigger does not exist afterwards.
+-- Promise: afterwards the trigger does not exist.
 DROP TRIGGER IF EXISTS rowlock_protected_fence_update

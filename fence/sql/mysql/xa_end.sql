@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: the branch can be rolled back.
+-- Promise: the branch is no longer active, and can be rolled back.
 XA END 'rowlock'

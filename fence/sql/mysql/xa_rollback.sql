@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: the branch ends; nothing was done in it.
+-- Promise: the branch ends. It had no statements.
 XA ROLLBACK 'rowlock'

@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace, $2 name of the lock.
--- Result: token, nonce and state of its lease: 'live' or 'expired' now, or 'outdated' if it has expired in a snapshot of the whole transaction, which may be older than the last renewal; no row if the lock is not in this table.
+-- Result: token, nonce and state of the lock's lease; no row if the lock is not in this table. The state is 'live' or 'expired', or 'outdated' if the lease has expired in a snapshot of the whole transaction, which may be older than the last renewal.
 -- Promise: reads only, and takes no locks: a renewal does not wait for the transaction.
 SELECT l.token, l.nonce::text,
        CASE WHEN l.expires_at > clock_timestamp() THEN 'live'

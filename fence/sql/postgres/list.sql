@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace, $2 1 for every namespace, else 0.
--- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era, microseconds since it was sealed or reset.
+-- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era (the number of resets), microseconds since the mark was sealed or reset.
 -- Promise: reads only, and waits for no transaction.
 SELECT f.namespace, f.resource, f.token, f.domain, f.era,
        (extract(epoch FROM clock_timestamp() - f.sealed_at)::float8 * 1e6::float8)::bigint AS age_us

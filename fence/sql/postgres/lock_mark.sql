@@ -1,8 +1,8 @@
 -- Parameters: $1 namespace, $2 resource.
--- Result: token and era of the mark, or no row if there is none.
--- Promise: no other transaction changes the mark before this one ends, and every transaction that has checked it has ended.
+-- Result: token and era (the number of resets) of the mark, or no row if there is none.
+-- Promise: no other transaction changes the mark before this one ends, and every transaction that has checked the mark has ended.
 WITH turn AS MATERIALIZED (
-    -- No later check can share the lock: see check.sql.
+    -- While this lock is taken or waited for, every later check fails: see check.sql.
     SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
            $2::text COLLATE pg_catalog."C",
            pg_catalog.hashtextextended($1::text COLLATE pg_catalog."C", 'rowlock_lease_fence'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int8)))

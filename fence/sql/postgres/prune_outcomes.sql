@@ -1,5 +1,5 @@
--- Parameters: $1 for how many microseconds a slot must not have been used.
--- Result: one row: how many were deleted.
+-- Parameters: $1 the time in microseconds for which a slot must not have been used.
+-- Result: one row: the number of slots deleted.
 -- Promise: skips rows that are in use, and waits for no transaction.
 WITH unused AS MATERIALIZED (
     SELECT o.slot

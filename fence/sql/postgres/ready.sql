@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: one row, to be ignored.
--- Promise: reads only. It fails if the migration is missing.
+-- Promise: reads only. The statement fails if the migration is missing.
 SELECT 'rowlock_lease_fence_check'::regproc::oid::bigint

@@ -1,6 +1,6 @@
 -- Parameters: $1 minimum hold in microseconds, $2 namespace, $3 name of the lock, $4 nonce, $5 token.
 -- Result: none; one row changed if the lease was alive and is now released.
--- Promise: this lease, and no other, ends with the commit. If the minimum hold is over, the commit reserves the lock for the oldest waiter for 50 ms. The commit also notifies that waiter. The row stays. No other process acquires the lock before the commit.
+-- Promise: the commit ends this lease and no other lease. If the minimum hold is over, the commit reserves the lock for the oldest waiter for 50 ms. The commit also notifies that waiter. The row stays. No other process acquires the lock before the commit.
 UPDATE rowlock_lease l
    SET nonce = NULL,
        expires_at = b.now,

@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: ends the transaction; one that fails because the file is busy can be tried again.
+-- Promise: ends the transaction. If it fails because the file is busy, it can be repeated.
 COMMIT

@@ -1,4 +1,4 @@
--- Parameters: ?1 for how many microseconds a slot must not have been used.
+-- Parameters: ?1 the time in microseconds for which a slot must not have been used.
 -- Result: the number of rows deleted.
 -- Promise: deletes rows that were unused for that time.
 DELETE FROM rowlock_lease_outcome

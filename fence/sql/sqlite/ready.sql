@@ -1,4 +1,4 @@
 -- Parameters: none.
--- Result: one row: how many leases and administrators may write.
--- Promise: reads only. It fails if the migration is missing. A trigger would notice that only at the next write.
+-- Result: one row: the number of passes, which are rows of checked leases and of administrators.
+-- Promise: reads only. The statement fails if the migration is missing. Without this statement, only the next write to the protected table would fail.
 SELECT COUNT(*) FROM rowlock_lease_fence_pass

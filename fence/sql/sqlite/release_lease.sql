@@ -1,6 +1,6 @@
 -- Parameters: ?1 minimum hold in microseconds, ?2 namespace, ?3 name of the lock, ?4 nonce, ?5 token.
 -- Result: none; one row changed if the lease was alive and is now released.
--- Promise: this lease, and no other, ends with the commit. The row stays. No other process acquires the lock before the commit.
+-- Promise: the commit ends this lease and no other lease. The row stays. No other process acquires the lock before the commit.
 UPDATE rowlock_lease
    SET nonce = NULL,
        expires_at = CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000,

@@ -1,6 +1,6 @@
 -- Parameters: ?1 namespace, ?2 1 for every namespace, else 0.
 -- Result: none.
--- Promise: no mark belongs to a lease, and any token of any domain raises it.
+-- Promise: the marks then belong to no lease, and any token of any domain raises them.
 UPDATE rowlock_lease_fence
    SET token = 0, nonce = '00000000-0000-0000-0000-000000000000', domain = '', era = era + 1,
        sealed_at = CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000

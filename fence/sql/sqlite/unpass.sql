@@ -1,4 +1,4 @@
 -- Parameters: none.
 -- Result: none.
--- Promise: no lease and no administrator passes afterwards, not even with a row that another process left behind.
+-- Promise: afterwards the triggers accept no write without a new pass: the statement also deletes passes that other processes left behind.
 DELETE FROM rowlock_lease_fence_pass
