@@ -47,7 +47,7 @@ func hire(ctx context.Context, j job, processes int) (*crew, error) {
 	}
 	if err := c.await(ctx, func() bool { return c.count("ready") == processes }); err != nil {
 		c.dismiss()
-		return nil, fmt.Errorf("not all are connected: %w", err)
+		return nil, fmt.Errorf("not all worker processes are connected: %w", err)
 	}
 	return c, nil
 }

@@ -96,7 +96,7 @@ func (b *bench) holderAndWaiter(ctx context.Context, s store, at, from []string,
 	waiter.tellAll("start")
 	sleep(ctx, 300*time.Millisecond+rand.N(b.plan.ttl/3)) // now the waiter is in the queue, and a random part of the renewal interval has passed
 	if _, lost := holder.find("lost"); lost {
-		err = errors.New("the holder lost it although nothing had happened")
+		err = errors.New("the holder lost the lock although no fault had happened")
 	}
 	return holder, waiter, err
 }
@@ -108,7 +108,7 @@ func (b *bench) first(ctx context.Context, c *crew, kind string) (at time.Time, 
 	defer cancel()
 	err = c.await(ctx, func() bool { return c.count(kind) > 0 })
 	if err != nil {
-		return at, fmt.Errorf("nobody has %s it within %s: %w", kind, limit, err)
+		return at, fmt.Errorf("no event %q within %s: %w", kind, limit, err)
 	}
 	e, _ := c.find(kind)
 	return e.at, nil

@@ -42,7 +42,7 @@ func countEtcd(_ context.Context, at []string) (meter, func(), error) {
 		}
 		found := committed.FindSubmatch(text)
 		if found == nil {
-			return 0, errors.New("the server does not tell of its commits")
+			return 0, errors.New("the server does not report its commits")
 		}
 		return strconv.ParseFloat(string(found[1]), 64)
 	}, func() {}, nil

@@ -35,11 +35,11 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "tables, or single stores of them, such as handover,cycle/redis; there are "+strings.Join(tableNames(), ", "))
-	quick := flag.Bool("quick", false, "a short run that shows that it works, with figures of little worth, written nowhere unless -out says where")
-	scale := flag.Float64("scale", 1, "measure for so much longer")
-	missing := flag.Bool("missing", false, "only what was not measured yet, such as after an interruption")
-	render := flag.Bool("render", false, "measure nothing: make README and charts of what was measured")
+	only := flag.String("only", "", "measure only these tables, or single stores of them, such as handover,cycle/redis; the tables are "+strings.Join(tableNames(), ", "))
+	quick := flag.Bool("quick", false, "a short run to check that the benchmark works; its figures mean little and are written only if -out is set")
+	scale := flag.Float64("scale", 1, "multiply the length of all measurements by this factor")
+	missing := flag.Bool("missing", false, "measure only what has no results yet, for example after an interruption")
+	render := flag.Bool("render", false, "measure nothing, but write the README and the charts from existing results")
 	out := flag.String("out", "", "the folder to write to (default ../docs/benchmarks)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -22,7 +22,7 @@ func redisVersion(ctx context.Context, at []string) (string, error) {
 	if found := regexp.MustCompile(`redis_version:(\S+)`).FindStringSubmatch(text); found != nil {
 		return found[1], nil
 	}
-	return "", errors.New("the server does not tell its version")
+	return "", errors.New("the server does not report its version")
 }
 
 // The server counts a command that a script calls like a command that a client sends.

@@ -27,10 +27,10 @@ func passes(events []event) (took []time.Duration) {
 func relayFigures(events []event, d time.Duration) (map[string]float64, error) {
 	took := passes(events)
 	if len(took) == 0 {
-		return nil, fmt.Errorf("nothing was handed over in %s", d.Round(time.Millisecond))
+		return nil, fmt.Errorf("no hand-over within %s", d.Round(time.Millisecond))
 	}
 	if two := holders(events); two > 0 {
-		return nil, fmt.Errorf("two held it at once, %d times", two)
+		return nil, fmt.Errorf("two processes held the lock at the same time, %d times", two)
 	}
 	slices.Sort(took)
 	return map[string]float64{

@@ -33,9 +33,9 @@ func without(all []string, some ...string) []string {
 var (
 	p50     = report.Of("p50", "p50_us", report.Micros)
 	p99     = report.Of("p99", "p99_us", report.Micros)
-	ofP50   = report.Of("ratio of the p50", "ratio_p50", report.Share)
+	ofP50   = report.Of("ratio of the medians", "ratio_p50", report.Share)
 	perS    = report.Of("per s", "per_s", report.Count)
-	counted = report.Of("statements, requests or commits for each", "counted", report.Tenths)
+	counted = report.Of("statements, requests or commits per hand-over", "counted", report.Tenths)
 	many    = report.Column{Title: "contenders", Cell: func(r report.Row) string { return orDash(r.Contenders) }}
 	inMany  = report.Column{Title: "processes", Cell: func(r report.Row) string { return orDash(r.Processes) }}
 )
@@ -58,8 +58,8 @@ func tables() []table {
 			[]report.Column{many, inMany, counted, p50, p99, perS}},
 		{"death", oneServer, true, func(p plan) string { return fmt.Sprintf("median of %d, with a TTL of %s", p.deaths, p.ttl) }, (*bench).deaths,
 			[]report.Column{
-				report.Of("killed: the next has it after", "killed_next_ms", millis),
-				report.Of("black hole: the holder learns of it after", "cut_lost_ms", millis), report.Of("the next has it after", "cut_next_ms", millis)}},
+				report.Of("holder killed: the next process has the lock after", "killed_next_ms", millis),
+				report.Of("holder cut off: it notices after", "cut_lost_ms", millis), report.Of("holder cut off: the next process has the lock after", "cut_next_ms", millis)}},
 		{"held", oneServer, true, func(p plan) string { return fmt.Sprintf("%d leases in one process for %s", p.leases, p.hold) }, (*bench).held,
 			[]report.Column{report.Of("leases", "leases", report.Count), report.Of("still held", "still", report.Count),
 				report.Of("requests per s", "counted_per_s", report.Tenths), report.Of("goroutines", "goroutines", report.Count),

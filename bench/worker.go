@@ -53,7 +53,7 @@ func work(in io.Reader, out io.Writer) error {
 	commands := bufio.NewScanner(in)
 	w := &worker{out: out, greedy: make(chan struct{})}
 	if !commands.Scan() {
-		return errors.New("there is no job")
+		return errors.New("the worker got no job")
 	}
 	if err := json.Unmarshal(commands.Bytes(), &w.job); err != nil {
 		return err

@@ -34,7 +34,7 @@ func askZooKeeper(ctx context.Context, at []string, what *regexp.Regexp) (string
 	}
 	found := what.FindSubmatch(text)
 	if found == nil {
-		return "", fmt.Errorf("the server does not tell %s", what)
+		return "", fmt.Errorf("the server does not report %s", what)
 	}
 	return string(found[1]), nil
 }

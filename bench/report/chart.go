@@ -116,7 +116,7 @@ func sign(b *bytes.Buffer, kind string, x, y float64) {
 // legend lists the kinds of marks in the chart.
 func (c Chart) legend(b *bytes.Buffer) {
 	x := 22.0
-	for _, k := range []struct{ kind, name string }{{Rowlock, "rowlock"}, {Peer, "another library"}, {Floor, "the floor: what any lock there must do"}} {
+	for _, k := range []struct{ kind, name string }{{Rowlock, "rowlock"}, {Peer, "another library"}, {Floor, "the floor: the minimum work of any lock in that store"}} {
 		if !c.has(k.kind) {
 			continue
 		}

@@ -90,7 +90,7 @@ func (r Row) label() string {
 func (s Section) when() string {
 	text := s.Measured.Format("2 January 2006")
 	if s.Quick {
-		text += ", a quick run whose figures are of little worth"
+		text += ", a quick run whose figures mean little"
 	}
 	if s.Load > 0 {
 		text += fmt.Sprintf(", at a load of %.1f", s.Load)

@@ -60,21 +60,21 @@ func (quiet) Printf(context.Context, string, ...any) {}
 
 func command() int {
 	var o settings
-	backends := flag.String("backend", "postgres", "which stores, with commas between, or all")
+	backends := flag.String("backend", "postgres", "the stores to test, separated by commas, or all")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the plan")
-	flag.DurationVar(&o.long, "for", time.Minute, "how long the faults go on")
-	flag.DurationVar(&o.grace, "grace", 2*time.Minute, "how much longer, if too little was seen by then")
+	flag.DurationVar(&o.long, "for", time.Minute, "how long faults are caused")
+	flag.DurationVar(&o.grace, "grace", 2*time.Minute, "how much longer the run may take if it lacks observations")
 	flag.DurationVar(&o.ttl, "ttl", time.Second, "of the leases")
 	flag.IntVar(&o.workers, "workers", 4, "processes")
-	flag.DurationVar(&o.pace, "pace", 10*time.Millisecond, "mean pause between two turns of a loop")
-	flag.BoolVar(&o.dense, "dense", false, "besides, hundreds of names that are held for about a millisecond")
-	only := flag.String("fault", "", "besides kill and stop only these kinds of faults, with commas between")
-	together := flag.Int("together", 4, "how many stores at the same time")
+	flag.DurationVar(&o.pace, "pace", 10*time.Millisecond, "mean delay between two rounds of a worker's loop")
+	flag.BoolVar(&o.dense, "dense", false, "also use hundreds of names that are held for about a millisecond")
+	only := flag.String("fault", "", "besides kill and stop, cause only these kinds of faults, separated by commas")
+	together := flag.Int("together", 4, "how many stores to test at the same time")
 	parent := flag.String("dir", "", "keep the histories in this folder")
 	planOnly := flag.Bool("plan", false, "print the plan and do nothing")
 	again := flag.String("check", "", "check the history in this folder and do nothing else")
 	kills := flag.Bool("mutants", false, "run with defects that the checker must find, and do nothing else")
-	markdown := flag.String("markdown", "", "write the figures to this folder, a page for each backend")
+	markdown := flag.String("markdown", "", "write one page for each backend to this folder")
 	flag.Parse()
 
 	if *again != "" {

@@ -30,13 +30,13 @@ var mutants = []mutant{
 	{name: "a lock that is held is granted", caughtBy: []string{"S4"}, backend: func(b driver.Backend) driver.Backend { return generous{bare{b}} }},
 	{name: "tokens are seconds", caughtBy: []string{"S2"}, backend: func(b driver.Backend) driver.Backend { return &coarse{bare: bare{b}} }},
 	{name: "a crash frees nothing", caughtBy: []string{"L1"}, backend: func(b driver.Backend) driver.Backend { return patient{bare{b}} }},
-	{name: "the backend claims less than it keeps", caughtBy: []string{"S12"}, backend: func(b driver.Backend) driver.Backend { return humble{b} }},
+	{name: "the backend claims weaker tokens than it has", caughtBy: []string{"S12"}, backend: func(b driver.Backend) driver.Backend { return humble{b} }},
 	{name: "the check is left out", caughtBy: []string{"S5", "S5'"}, unchecked: true},
-	{name: "writes are fenced, and reads are not", caughtBy: []string{"S5'"}, blind: true, client: func(c *client) {
+	{name: "writes are fenced, but reads are not", caughtBy: []string{"S5'"}, blind: true, client: func(c *client) {
 		c.guard, c.sealer, c.pair = c.data.guard(c.data.DB, fence.Lazy()), nil, nil
 	}},
 	{name: "a write is acknowledged before its commit", caughtBy: []string{"W"}, rash: true},
-	{name: "a reported loss is forgotten", caughtBy: []string{"S7"}, deaf: true},
+	{name: "a lease is trusted after its loss was reported", caughtBy: []string{"S7"}, deaf: true},
 }
 
 func findMutant(name string) *mutant {

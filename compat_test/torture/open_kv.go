@@ -69,7 +69,7 @@ func giveVotes(ctx context.Context, addrs []string) error {
 			}
 		}
 		if id == "" {
-			return fmt.Errorf("%s tells no run_id", addr)
+			return fmt.Errorf("%s reports no run_id", addr)
 		}
 		record := redlock.DefaultPrefix + "node"
 		if err := node.HSet(ctx, record, "run_id", id, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err(); err != nil {

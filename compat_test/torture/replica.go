@@ -59,7 +59,7 @@ func (c *replicated) attach(ctx context.Context) (err error) {
 			return nil
 		}
 		if wait(ctx, 20*time.Millisecond); ctx.Err() != nil {
-			return errors.Join(errors.New("the standby does not get in step"), err, ctx.Err())
+			return errors.Join(errors.New("the standby does not catch up with the primary"), err, ctx.Err())
 		}
 	}
 }

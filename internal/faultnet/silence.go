@@ -36,7 +36,7 @@ func Silence(t *testing.T, least int, open func() (*faultproxy.Proxy, func(conte
 			}
 		case complete:
 			if step <= least {
-				t.Fatalf("the call had %d steps: want those of a login and of the statement", step)
+				t.Fatalf("the call had only %d steps: it must have those of a login and of the statement", step)
 			}
 			return
 		}
@@ -77,7 +77,7 @@ func silentAfter(t *testing.T, step int, limit time.Duration, open func() (*faul
 		t.Fatalf("step %d: %v", step, err)
 	case <-time.After(limit + grace):
 		proxy.Close()
-		t.Fatalf("step %d: the call does not end with its ctx: %v", step, <-done)
+		t.Fatalf("step %d: the call does not end when its context ends: %v", step, <-done)
 	}
 	return complete
 }

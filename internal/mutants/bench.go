@@ -119,7 +119,7 @@ func (b bench) find(ctx context.Context, s suite, overlay, id string) error {
 			found = strings.Contains(output, "goleak: Errors on successful test run")
 		}
 		if !found {
-			return fmt.Errorf("it is not found by %s\n%s", name, output)
+			return fmt.Errorf("the defect is not found by %s\n%s", name, output)
 		}
 	}
 	return nil

@@ -87,11 +87,11 @@ func (e edit) find(words, old []word) (at span, err error) {
 	}
 	switch found {
 	case 0:
-		return span{}, fmt.Errorf("%s no longer has what is to be replaced: %s", e, e.old)
+		return span{}, fmt.Errorf("%s no longer has the words to replace: %s", e, e.old)
 	case 1:
 		return at, nil
 	default:
-		return span{}, fmt.Errorf("%s has %d times what is to be replaced once: %s", e, found, e.old)
+		return span{}, fmt.Errorf("%s has the words to replace %d times instead of once: %s", e, found, e.old)
 	}
 }
 
@@ -118,7 +118,7 @@ func (e edit) body(texts map[string][]byte) (path string, parsed *ast.File, body
 			}
 		}
 	}
-	return "", nil, span{}, fmt.Errorf("there is no function %s, which had what is to be replaced: %s", e, e.old)
+	return "", nil, span{}, fmt.Errorf("there is no function %s, which should have the words to replace: %s", e, e.old)
 }
 
 // nameOf returns the name of a function, or the type and the name of a method, as in Lease.confirm.

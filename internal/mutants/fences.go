@@ -5,19 +5,19 @@ func behind(names ...string) []suite { return []suite{{"fence", names}} }
 
 // fences lists defects in the code that rejects stale writers.
 var fences = []mutant{
-	{"a check lets a larger token pass, and an equal one", "S5, S9",
+	{"a check accepts a larger token and an equal one", "S5, S9",
 		in("fence", "mark.isOf", "m.nonce == c.nonce", "m.token <= c.token"),
 		behind("TestTheSameTokenOfAnotherGrantIsRefused/postgres")},
-	{"a check takes any mark", "S5",
+	{"a check accepts any mark", "S5",
 		in("fence", "mark.isOf", "m.nonce == c.nonce", `m.nonce != "" || m.nonce == c.nonce`),
 		behind("TestNoStaleWriteAtAnyIsolationLevel/postgres")},
-	{"a check holds no lock on the mark", "S5",
+	{"a check does not lock the mark", "S5",
 		file("fence/sql/postgres/check.sql", "FOR SHARE", ""),
 		behind("TestNoStaleWriteAtAnyIsolationLevel/postgres")},
 	{"a check holds the lock of a foreign key", "S5",
 		file("fence/sql/postgres/check.sql", "FOR SHARE", "FOR KEY SHARE"),
 		behind("TestNoStaleWriteAtAnyIsolationLevel/postgres")},
-	{"a check asks outside the transaction", "S5",
+	{"a check reads the mark outside the transaction", "S5",
 		in("fence", "postgres.check", "for _, r := range", `if ctx.Value("own") == nil {
 			ctx = context.WithValue(ctx, "own", true)
 			return p.own(ctx, func(q querier) error { return p.check(ctx, q, c) })
@@ -32,19 +32,19 @@ var fences = []mutant{
 	{"a seal writes nothing", "S5'",
 		in("fence", "marks.lift", `return true, q.exec(ctx, m.sql["raise"]`, `return false, nil; return true, q.exec(ctx, m.sql["raise"]`),
 		behind("TestSealIsStrict/postgres", "TestDoFenced/postgres")},
-	{"a grant says that it has sealed, and has not", "S5, S5'",
+	{"a grant reports that it has sealed, but has not", "S5, S5'",
 		file("sqllock/internal/sqlite/sql/seal.sql", "SET token = excluded.token, nonce = excluded.nonce, domain = excluded.domain,", "SET"),
 		behind("TestNoStaleWriteBehindASealedGrant/sqlite-wal")},
-	{"CheckHeld believes what has expired", "own grant only, S7",
+	{"CheckHeld accepts a lease that has expired", "own grant only, S7",
 		file("fence/sql/postgres/held.sql", "l.expires_at > clock_timestamp()", "l.expires_at IS NOT NULL"),
 		behind("TestCheckHeldAsksTheDatabaseWhetherTheLeaseIsAlive/postgres")},
 	{"a check of SQLite does not lock the file", "S5",
 		file("fence/sql/sqlite/lock.sql", "UPDATE rowlock_lease_fence SET token = token", "SELECT token FROM rowlock_lease_fence"),
 		behind("TestNoStaleWriteAtAnyIsolationLevel/sqlite-wal")},
-	{"a mark of another lock is compared with ours", "S5",
+	{"tokens of different domains are compared", "S5",
 		in("fence", "claim.mayRaise", "m.domain != c.domain", "m.domain != c.domain && c.token < 0"),
 		behind("TestTokensOfTwoDomainsAreNotCompared/postgres")},
-	{"a protected table takes a write without a check", "S5",
+	{"a protected table accepts a write without a check", "S5",
 		file("migrations/postgres/00002_fence.sql", "nonces IS NULL", "nonces IS NULL AND false"),
 		behind("TestAProtectedTableTakesCheckedWritesOnly/postgres")},
 }

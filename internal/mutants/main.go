@@ -31,15 +31,15 @@ func main() {
 }
 
 func command() error {
-	only := flag.String("only", "", "those whose name matches this")
-	together := flag.Int("together", 2, "how many at the same time")
+	only := flag.String("only", "", "run only the mutants whose name matches this pattern")
+	together := flag.Int("together", 2, "how many mutants to run at the same time")
 	page := flag.String("markdown", "", "write the table to this file as well")
-	sample := flag.Int("random", 0, "generate so many mutants instead")
-	seed := flag.Uint64("seed", 1, "of those that are generated")
-	pkg := flag.String("pkg", ".", "the package that is changed, from the root of the module")
-	tests := flag.String("tests", "", "the packages whose tests must find the change, if not only its own; separated by commas")
-	files := flag.String("files", "", "the files that are changed: those whose name matches this")
-	skip := flag.String("skip", "^$", "the tests that are left out: those whose name matches this")
+	sample := flag.Int("random", 0, "generate this number of random mutants instead")
+	seed := flag.Uint64("seed", 1, "the seed of the random mutants")
+	pkg := flag.String("pkg", ".", "the package to change, as a path from the root of the module")
+	tests := flag.String("tests", "", "the packages whose tests must find a change, separated by commas (default: the changed package)")
+	files := flag.String("files", "", "change only files whose name matches this pattern")
+	skip := flag.String("skip", "^$", "leave out tests whose name matches this pattern")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

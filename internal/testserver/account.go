@@ -28,5 +28,5 @@ func unprivileged() (*account, error) {
 		}
 		return &account{uid, gid}, nil
 	}
-	return nil, errors.New("it refuses to run as root, and there is no account named postgres or nobody")
+	return nil, errors.New("the server refuses to run as root, and there is no account named postgres or nobody")
 }

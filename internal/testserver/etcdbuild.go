@@ -48,7 +48,7 @@ func provideEtcd(ctx context.Context, name, pkg string, o Options) (string, erro
 		return buildEtcd(ctx, cache, pkg, version, path)
 	})
 	if err != nil {
-		return "", &missing{name, "see that Go can reach its module proxy", err}
+		return "", &missing{name, "check that Go can reach its module proxy", err}
 	}
 	return path, nil
 }

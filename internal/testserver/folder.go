@@ -99,7 +99,7 @@ func parentFolder(durable bool) (string, error) {
 			return c, nil
 		}
 	}
-	return "", errors.New("no temporary folder that other accounts can reach; set TMPDIR to one")
+	return "", errors.New("found no temporary folder that other accounts can reach; set TMPDIR to such a folder")
 }
 
 func reachable(path string) bool {

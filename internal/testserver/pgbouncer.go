@@ -24,7 +24,7 @@ type pgbouncer struct {
 
 func (e *pgbouncer) provide(ctx context.Context, o Options) error {
 	if o.Postgres == "" {
-		return errors.New("it needs a Postgres server to stand in front of")
+		return errors.New("PgBouncer needs a Postgres server behind it")
 	}
 	if e.newest {
 		u, err := unpack(ctx, o, "sid", "pgbouncer")

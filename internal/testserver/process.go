@@ -86,7 +86,7 @@ func (p *process) shutdown() error {
 		return err
 	}
 	if !p.ended(readyLimit) {
-		return errors.New("it does not end")
+		return errors.New("the server does not end")
 	}
 	return nil
 }

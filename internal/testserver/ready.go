@@ -40,7 +40,7 @@ func (p *process) awaitReady(ctx context.Context, e engine, dsn string, f *folde
 		case <-p.done:
 			return fmt.Errorf("%w: %v", errDied, p.err)
 		case <-ctx.Done():
-			return fmt.Errorf("it does not answer: %w", errors.Join(ctx.Err(), err))
+			return fmt.Errorf("the server does not answer: %w", errors.Join(ctx.Err(), err))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

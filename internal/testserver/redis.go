@@ -93,7 +93,7 @@ func (e *redis) identify(ctx context.Context, dsn string, f *folder) (bool, erro
 			return sameFile(filepath.Clean(text), f.data()), nil
 		}
 	}
-	return false, fmt.Errorf("it hung up: %w", answer.Err())
+	return false, fmt.Errorf("the server closed the connection: %w", answer.Err())
 }
 
 func (e *redis) finish(context.Context, string) error { return nil }

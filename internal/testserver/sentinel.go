@@ -56,5 +56,5 @@ func (e *sentinel) identify(ctx context.Context, dsn string, f *folder) (bool, e
 			return sameFile(path, f.config()), nil
 		}
 	}
-	return false, fmt.Errorf("it hung up: %w", answer.Err())
+	return false, fmt.Errorf("the server closed the connection: %w", answer.Err())
 }

@@ -44,7 +44,7 @@ func (e *zookeeper) provideNewer(ctx context.Context, o Options) error {
 	complete := func(root string) bool { return firstMatch(filepath.Join(root, jars, "zookeeper.jar")) != "" }
 	root, err := unpackTo(ctx, o, "sid", "libzookeeper-java", complete, "alone")
 	if err != nil {
-		return &missing{"ZooKeeper 3.9", "see that apt reaches its mirror", err}
+		return &missing{"ZooKeeper 3.9", "check that apt can reach its mirror", err}
 	}
 	e.jars = classPath(filepath.Join(root, jars))
 	return nil

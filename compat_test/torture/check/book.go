@@ -240,7 +240,7 @@ func (b *book) of(kind history.Step) iter.Seq[history.Change] {
 func (b *book) audited(id, property, instead string) (v *Verdict, ok bool) {
 	v = &Verdict{ID: id, Property: property, Need: true}
 	if !b.Meta.Expect.Audited {
-		v.NotSeen = "the store writes nothing down" + instead
+		v.NotSeen = "the store has no audit" + instead
 	}
 	return v, b.Meta.Expect.Audited
 }

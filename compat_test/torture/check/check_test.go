@@ -410,16 +410,16 @@ func TestAnEvictionThatFoundNothing(t *testing.T) {
 // A run with too few observations fails, even if all observations are correct.
 func TestTooLittleIsAFailure(t *testing.T) {
 	for what, spoil := range map[string]func(*forge){
-		"the control without fence": func(f *forge) { f.Ledger[4].Read = f.Ledger[3].Value },
+		"the control without a fence": func(f *forge) { f.Ledger[4].Read = f.Ledger[3].Value },
 		"the database refused": func(f *forge) {
 			find(f, func(e history.Event) bool { return e.Outcome == history.Stale }).Outcome = history.Undone
 		},
 		"a live holder lost": func(f *forge) { f.Events = slices.DeleteFunc(f.Events, kind(history.Lost)) },
-		"a fault found something": func(f *forge) {
+		"a fault took effect": func(f *forge) {
 			f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Kind == history.Fault || e.Kind == history.Evict })
 		},
-		"a live lease was ended": func(f *forge) { f.Events = slices.DeleteFunc(f.Events, kind(history.Evict)) },
-		"a holder that knew was ref": func(f *forge) {
+		"a live lease was force-released": func(f *forge) { f.Events = slices.DeleteFunc(f.Events, kind(history.Evict)) },
+		"the lease rejected a write": func(f *forge) {
 			find(f, func(e history.Event) bool { return e.Outcome == history.LeaseLost }).Outcome = history.Undone
 		},
 	} {

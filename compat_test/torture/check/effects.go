@@ -69,7 +69,7 @@ func (b *book) controlLosses() (lost, total int) {
 
 // oneSealer checks that each token of a resource belongs to one holder.
 func (b *book) oneSealer() *Verdict {
-	v := &Verdict{ID: "S9", Property: "a token writes for one holder only", Need: true}
+	v := &Verdict{ID: "S9", Property: "all writes with one token are by the same holder", Need: true}
 	type key struct {
 		resource string
 		token    int64
@@ -93,7 +93,7 @@ func (b *book) oneSealer() *Verdict {
 // reported as not committed must be absent. For a write without an answer, the ledger decides. undecided counts the writes
 // without an answer, and applied counts those of them that are in the ledger.
 func (b *book) answers() (v *Verdict, undecided, applied int) {
-	v = &Verdict{ID: "W", Property: "a write is committed if and only if its holder got that answer", Need: true}
+	v = &Verdict{ID: "W", Property: "a write is committed if and only if the answer says so", Need: true}
 	found := map[int64]map[string]int{}
 	for _, l := range b.Ledger {
 		if found[l.Value] == nil {

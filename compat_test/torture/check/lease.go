@@ -10,7 +10,7 @@ const microsecond = 1000
 
 // containment checks that a holder stops trusting its lease before the lease ends in the store.
 func (b *book) containment() *Verdict {
-	v, ok := b.audited("S3", "trust ends before the store's lease", "; see S4")
+	v, ok := b.audited("S3", "trust ends before the lease ends in the store", "; see S4")
 	if !ok {
 		return v
 	}
@@ -43,7 +43,7 @@ func (b *book) containment() *Verdict {
 
 // ownRelease checks that a grant is ended only by its holder, by the janitor or by a forced release.
 func (b *book) ownRelease() *Verdict {
-	v, ok := b.audited("S6", "nobody's grant is ended by another's release", "")
+	v, ok := b.audited("S6", "a release ends only the grant of its own holder", "")
 	if !ok {
 		return v
 	}
@@ -71,7 +71,7 @@ const clockGrain = 2000
 
 // ownRenewal checks that no renewal revives an expired lease, and that a lease reported as lost stays lost.
 func (b *book) ownRenewal() *Verdict {
-	v := &Verdict{ID: "S7", Property: "nothing revives a lease that has ended", Need: true}
+	v := &Verdict{ID: "S7", Property: "a lease that has ended never becomes valid again", Need: true}
 	ttl := b.Meta.TTL.Microseconds()
 	for c := range b.of(history.Renew) {
 		v.Judged++
@@ -113,7 +113,7 @@ func (b *book) ownRenewal() *Verdict {
 
 // noLateTrust checks that a lease reports its loss to any caller that asks after the lease's deadline.
 func (b *book) noLateTrust() *Verdict {
-	v := &Verdict{ID: "S8", Property: "a lease that is asked after its deadline says that it is lost", Need: true}
+	v := &Verdict{ID: "S8", Property: "after its deadline, a lease reports that it is lost", Need: true}
 	for _, a := range b.attempts {
 		for _, e := range a.seen {
 			v.Judged++
@@ -128,9 +128,9 @@ func (b *book) noLateTrust() *Verdict {
 // pruned checks that only rows of free locks are deleted. The property S2 checks that tokens still rise when such a row is
 // inserted again.
 func (b *book) pruned() *Verdict {
-	v := &Verdict{ID: "S10", Property: "rows of free locks are forgotten, those of held ones are not", Need: true}
+	v := &Verdict{ID: "S10", Property: "pruning deletes only rows of free locks", Need: true}
 	if !b.Meta.Expect.Pruned || !b.Meta.Expect.Audited {
-		v.NotSeen = "nothing is pruned, or nothing written down; see S2"
+		v.NotSeen = "no rows are pruned, or the store has no audit; see S2"
 		return v
 	}
 	for c := range b.of(history.Prune) {
@@ -144,7 +144,7 @@ func (b *book) pruned() *Verdict {
 
 // honesty checks that the backend claims exactly the expected capabilities.
 func (b *book) honesty() *Verdict {
-	v := &Verdict{ID: "S12", Property: "the backend claims what it keeps", Need: true}
+	v := &Verdict{ID: "S12", Property: "the backend's capabilities are those of its store", Need: true}
 	for _, e := range b.Events {
 		if e.Kind != history.Start {
 			continue

@@ -25,7 +25,7 @@ const (
 // afterCrash checks that a killed worker's locks become free within a limit: the TTL plus the time that the store needs to detect
 // the crash. Other faults in that time extend the limit by their duration.
 func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
-	v = &Verdict{ID: "L1", Property: "a crash frees what was held", Need: true}
+	v = &Verdict{ID: "L1", Property: "after a crash of its holder, a lock becomes free in time", Need: true}
 	bound := int64(b.Meta.TTL + b.Meta.Expect.Crash)
 	for _, a := range b.attempts {
 		died := b.deaths[a.worker]
@@ -114,7 +114,7 @@ func (b *book) next(name string, after int64) *attempt {
 // wakeUps checks that a waiter is granted the name after a release. took contains the durations of the hand-overs that no fault
 // disturbed.
 func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
-	v = &Verdict{ID: "L2", Property: "a release lets the next one in", Need: true}
+	v = &Verdict{ID: "L2", Property: "after a release, a waiter acquires the lock", Need: true}
 	for _, a := range b.grants[relay] {
 		if a.released.Outcome != history.OK {
 			continue
@@ -160,9 +160,9 @@ func (b *book) waiting(name string, asked, at int64) *attempt {
 // abandoned checks acquisitions whose caller gave up. Such an acquisition holds the name for at most one TTL after its last
 // request.
 func (b *book) abandoned() *Verdict {
-	v := &Verdict{ID: "L3", Property: "a request that was given up frees the name"}
+	v := &Verdict{ID: "L3", Property: "a cancelled request does not keep the lock"}
 	if !b.Meta.Expect.Audited {
-		v.NotSeen = "the store writes nothing down"
+		v.NotSeen = "the store has no audit"
 		return v
 	}
 	for _, c := range b.Audit {
@@ -184,7 +184,7 @@ func (b *book) abandoned() *Verdict {
 
 // recovery checks that every lock is granted again after all faults have ended.
 func (b *book) recovery() *Verdict {
-	v := &Verdict{ID: "L0", Property: "when all is healed, every lock is granted again", Need: true}
+	v := &Verdict{ID: "L0", Property: "after all faults have ended, every lock is granted again", Need: true}
 	if b.healed == 0 {
 		v.Unknown++
 		return v

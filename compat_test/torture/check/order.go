@@ -69,7 +69,7 @@ func (b *book) tokenOrder() *Verdict {
 // realTime checks the tokens of two requests: if the second was sent after the first was granted, the second gets the larger
 // token.
 func (b *book) realTime() *Verdict {
-	v := &Verdict{ID: "S2'", Property: "who asks after a grant gets a larger token", Need: true}
+	v := &Verdict{ID: "S2'", Property: "a request that is sent after a grant gets a larger token", Need: true}
 	for _, name := range b.names() {
 		asking := b.inOrder(name)
 		answered := slices.Clone(asking)
@@ -98,7 +98,7 @@ func (b *book) realTime() *Verdict {
 // holderView checks that no two holders trust their leases at the same moment. explained counts the overlaps that are explained
 // by faults.
 func (b *book) holderView() (v *Verdict, explained int) {
-	v = &Verdict{ID: "S4", Property: "no two holders trust at the same moment", Need: true}
+	v = &Verdict{ID: "S4", Property: "no two holders trust their leases at the same moment", Need: true}
 	for _, name := range b.names() {
 		var longest *attempt
 		for _, a := range b.grants[name] {

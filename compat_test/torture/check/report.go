@@ -73,12 +73,12 @@ func (f *Figures) missing(told bool) (missing []string) {
 		what string
 	}{
 		{f.Granted, "a lock was granted"},
-		{sum(f.Effective), "a fault found something to disturb"},
+		{sum(f.Effective), "a fault took effect"},
 		{f.LiveExpiries, "a live holder lost its lease"},
 		{refused, "the database refused a stale write"},
-		{f.StaleKnown, "a holder that knew was refused a write"},
-		{f.ControlLost, "the control without fence lost an update: the faults are too weak for the rest to say anything"},
-		{f.Evictions, "a live lease was ended by force"},
+		{f.StaleKnown, "the lease rejected a write of its former holder"},
+		{f.ControlLost, "the control without a fence lost an update: the faults were too weak, so the other results mean little"},
+		{f.Evictions, "a live lease was force-released"},
 	} {
 		if need.n == 0 {
 			missing = append(missing, need.what)
@@ -125,10 +125,10 @@ func (r *Report) String() string {
 		}
 	}
 	if r.Figures.Failed > 0 {
-		fmt.Fprintf(&s, "FAILED: %d calls ended with an error that nothing explains\n", r.Figures.Failed)
+		fmt.Fprintf(&s, "FAILED: %d calls ended with an unexplained error\n", r.Figures.Failed)
 	}
 	for _, what := range r.Missing {
-		fmt.Fprintf(&s, "TOO LITTLE: it was not seen that %s\n", what)
+		fmt.Fprintf(&s, "TOO LITTLE: the run did not observe that %s\n", what)
 	}
 	fmt.Fprintf(&s, "checked in %s\n", r.Took.Round(time.Millisecond))
 	return s.String()

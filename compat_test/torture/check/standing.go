@@ -37,7 +37,7 @@ func (b *book) inFlight() (all []inFlight) {
 // Such a transaction may block the next holder's seal only while the fault lasts. The result took contains how long
 // after each fault began the next holder could continue.
 func (b *book) heldUp() (v *Verdict, took []time.Duration) {
-	v = &Verdict{ID: "L4", Property: "a transaction that stands still holds up the next holder no longer"}
+	v = &Verdict{ID: "L4", Property: "a transaction blocks the next holder only during a fault"}
 	for _, w := range b.inFlight() {
 		for _, f := range b.faults {
 			disturbs := f.kind == faultStop || f.kind == faultCut || f.kind == faultHalfOpen || f.kind == faultKill
@@ -93,9 +93,9 @@ func (b *book) calm(from, to int64) bool {
 
 // inTurn checks the order of waiters. No undisturbed waiter may be overtaken more often than the store allows.
 func (b *book) inTurn() *Verdict {
-	v := &Verdict{ID: "L5", Property: "nobody who waits undisturbed is overtaken again and again"}
+	v := &Verdict{ID: "L5", Property: "no undisturbed waiter is overtaken repeatedly"}
 	if b.Meta.Expect.Overtaken == 0 {
-		v.NotSeen = "no turn is promised; the figures say by how many others a waiter was overtaken"
+		v.NotSeen = "the store promises no order; the figures say by how many later requests a waiter was overtaken"
 		return v
 	}
 	for _, n := range b.overtaken() {

@@ -14,8 +14,8 @@ import (
 )
 
 func main() {
-	count := flag.Int("n", 200, "how many sentences to draw")
-	seed := flag.Uint64("seed", 1, "what decides which ones")
+	count := flag.Int("n", 200, "how many sentences to print")
+	seed := flag.Uint64("seed", 1, "the seed of the random choice")
 	flag.Parse()
 	sentences, err := drawable(".")
 	if err != nil {

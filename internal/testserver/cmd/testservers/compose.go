@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-var errNoDocker = errors.New("no Docker engine with compose here")
+var errNoDocker = errors.New("no Docker engine with compose is available")
 
 // compose starts services of the repository's docker-compose.yml, for servers that are not available otherwise. The
 // compose project has a separate name and uses any free ports, so that it does not conflict with the services that a
@@ -44,7 +44,7 @@ func (c *compose) up(ctx context.Context, engine string) (map[string]string, err
 	services := []string{engine}
 	if engine == testserver.PgBouncer { // the PgBouncer service can only reach the Postgres of the same compose file
 		if os.Getenv(testserver.Variable(testserver.Postgres)) != "" {
-			return nil, fmt.Errorf("%s is set, and the container would stand in front of another server", testserver.Variable(testserver.Postgres))
+			return nil, fmt.Errorf("%s is set, but the container can only reach the server of its own compose project", testserver.Variable(testserver.Postgres))
 		}
 		services = append(services, testserver.Postgres)
 	}

@@ -49,7 +49,7 @@ func run() int {
 		return 130
 	}
 	if s.failed && os.Getenv("ROWLOCK_REQUIRE") == "all" {
-		say("ROWLOCK_REQUIRE=all: not every server can be had, so nothing is run")
+		say("ROWLOCK_REQUIRE=all: not every server is available, so the command is not run")
 		return 1
 	}
 	if flag.NArg() == 0 {
