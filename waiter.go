@@ -187,8 +187,9 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 	}
 }
 
-// successor lets a release take the waiter. It returns nil if the grant must seal, or must say which tick is
-// done, because a hand-over does neither. It also returns nil if an earlier request may still be granted, because the waiter could not tell the two grants apart.
+// successor lets a release take the waiter. It returns nil if the grant must seal or return the recorded tick, because
+// a hand-over does neither. It also returns nil if an earlier request may still be granted, because the waiter could not
+// tell the two grants apart.
 func (w *waiter) successor() *successor {
 	r := w.request()
 	if w.locker.handing == nil || w.doubt.requests > 0 || r.Seal != "" || w.cfg.tick != "" {
