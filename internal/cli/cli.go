@@ -65,25 +65,25 @@ func (a *app) rootCommand() *cobra.Command {
 
   rowlock run nightly -- ./report.sh
 
-runs ./report.sh on one machine at a time. The lock is a row in a database: by default in a SQLite
-file of the user's (--store=local), which excludes only processes of this user on this machine; with --store
-in Postgres, MySQL or MariaDB.
-There postgres-advisory://… and mysql-getlock://… keep it in the server's memory instead, as an advisory
-lock or GET_LOCK of a connection: it is free as soon as its holder dies, and not replicated.
+runs ./report.sh on one machine at a time. By default the lock is a row in a SQLite file of your user
+(--store=local), which excludes only processes of this user on this machine. With --store the row is in
+Postgres, MySQL or MariaDB.
+With postgres-advisory://… and mysql-getlock://… the lock is in the memory of that server instead: an
+advisory lock or GET_LOCK of a connection. Such a lock is free as soon as its holder dies, and is not replicated.
 
 Stores without tables need no "rowlock migrate":
 
   redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]    one Redis or Valkey
-  redis+cluster://HOST[:PORT],HOST[:PORT]           a Redis Cluster, by some of its servers
-  redlock://HOST[:PORT],HOST[:PORT],HOST[:PORT]     a majority of independent Redis
+  redis+cluster://HOST[:PORT],HOST[:PORT]           a Redis Cluster, with the addresses of some of its servers
+  redlock://HOST[:PORT],HOST[:PORT],HOST[:PORT]     a majority of independent Redis servers
   etcd://HOST[:PORT],HOST[:PORT]                    etcd
   zk://HOST[:PORT],HOST[:PORT][/ROOT]               ZooKeeper
 
-rediss, rediss+cluster, redlocks, etcds and zks are the same with TLS. Options stand behind a ?, with &
-between them: ca=FILE, cert=FILE and key=FILE (PEM) and server_name=NAME for TLS; prefix=TEXT, with which
-the keys of all locks begin (not zk); allow_eviction=true, and replicas=N&replica_wait=DURATION to have
-grants confirmed (redis); max_ttl=DURATION and node_timeout=DURATION (redlock).
-A password in --store can be seen by other users of the machine; one in ROWLOCK_STORE cannot.`,
+rediss, rediss+cluster, redlocks, etcds and zks are the same stores with TLS. Options follow after a ?, and
+are separated by &. For TLS: ca=FILE, cert=FILE, key=FILE (PEM) and server_name=NAME. For the prefix of all
+keys: prefix=TEXT (not zk). For redis: allow_eviction=true, and replicas=N&replica_wait=DURATION, with which
+replicas confirm each grant. For redlock: max_ttl=DURATION and node_timeout=DURATION.
+Other users of the machine can see a password in --store. They cannot see a password in ROWLOCK_STORE.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -111,10 +111,10 @@ A password in --store can be seen by other users of the machine; one in ROWLOCK_
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.store, "store", "", "local, sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://…, mysql-getlock://…, redis://…, redis+cluster://…, redlock://…, etcd://… or zk://… ($ROWLOCK_STORE)")
-	flags.StringVar(&a.namespace, "namespace", "", "keeps names apart: one name in two namespaces is two locks ($ROWLOCK_NAMESPACE)")
+	flags.StringVar(&a.namespace, "namespace", "", "the namespace: the same name in two namespaces is two locks ($ROWLOCK_NAMESPACE)")
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
-	flags.Var(choiceValue{&a.format, []string{terminal.FormatText, terminal.FormatJSON}}, "log-format", "how messages on stderr are written ($ROWLOCK_LOG_FORMAT)")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no messages but errors ($ROWLOCK_QUIET)")
+	flags.Var(choiceValue{&a.format, []string{terminal.FormatText, terminal.FormatJSON}}, "log-format", "the format of messages on stderr ($ROWLOCK_LOG_FORMAT)")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "write only error messages ($ROWLOCK_QUIET)")
 	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.historyCommand(), a.doctorCommand(), a.pruneCommand(), a.fenceCommand(), a.migrateCommand(), a.demoCommand(), a.completionCommand(), a.manCommand(), a.versionCommand(), exitCodesTopic())
 	refuseUnknownHelp(root)
 	completeWords(root)

@@ -17,11 +17,11 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func (a *app) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Write a script by which a shell completes the command line",
-		Long: `Writes a script by which a shell completes commands, options and those of their values that are words:
+		Short: "Write a completion script for a shell",
+		Long: `Writes a script with which a shell completes commands, options, and values that are one of a few words:
 
   source <(rowlock completion bash)                       in ~/.bashrc; needs bash-completion
-  source <(rowlock completion zsh)                        in ~/.zshrc, behind compinit
+  source <(rowlock completion zsh)                        in ~/.zshrc, after compinit
   rowlock completion fish | source                        in ~/.config/fish/config.fish
   rowlock completion powershell | Out-String | Invoke-Expression`,
 		DisableFlagsInUseLine: true,

@@ -17,7 +17,7 @@ import (
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"do":                            "doctor\tLook for what is wrong",
+		"do":                            "doctor\tFind problems of the store",
 		"migrate pri":                   "print\tWrite the migrations",
 		"run --handover-d":              "--handover-delay\t",
 		"run --on-conflict ":            "wait\nskip\nfail\n:4\n",

@@ -17,18 +17,19 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-const demoWhere = `Without --store it uses a SQLite file of its own, which is removed at the end; ROWLOCK_STORE is not looked
-at. With --store it uses that database, which must have the lock tables (rowlock migrate up): it creates
-a table rowlock_demo there and drops it at the end, and leaves behind a free lock named rowlock-demo.`
+const demoWhere = `Without --store the demonstration uses its own SQLite file, and removes the file at the end. It ignores
+ROWLOCK_STORE. With --store it uses that database, which must have the lock tables (rowlock migrate up). There
+it creates a table rowlock_demo, drops the table at the end, and leaves behind a free lock named rowlock-demo.`
 
 func (a *app) demoCommand() *cobra.Command {
 	var noFence bool
 	cmd := &cobra.Command{
 		Use:   "demo [OPTIONS]",
 		Short: "Show what a fence is for, in two seconds",
-		Long: `Shows two workers on one lock. A reads a balance and is paused for longer than its lease lasts; B takes
-over and changes the balance; A wakes and writes what it had computed from the old one. The fence makes
-the database refuse that. With --no-fence nothing does, and B's change is lost.
+		Long: `Shows two workers that use the same lock. Worker A reads a balance, and is suspended for longer than its
+lease lasts. Worker B acquires the lock and changes the balance. Worker A continues, and writes a balance that
+it has computed from the old one. The fence makes the database reject this write. With --no-fence the database
+accepts the write, and B's change is lost.
 
 ` + demoWhere,
 		DisableFlagsInUseLine: true,
@@ -115,16 +116,16 @@ func (a *app) demoStockCommand() *cobra.Command {
 	workers, stock := 8, 100
 	cmd := &cobra.Command{
 		Use:   "stock [OPTIONS]",
-		Short: "Show many workers sell from one stock",
-		Long: `Shows workers that sell one piece after the other until nothing is left, each sale under the lock and in
-a fenced transaction, and counts what they sold.
+		Short: "Show how many workers sell from one stock",
+		Long: `Shows workers that sell pieces from one stock until nothing is left. Each sale happens under the lock and in
+a fenced transaction. At the end the demonstration counts the sales.
 
 ` + demoWhere,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
-	cmd.Flags().IntVar(&workers, "workers", workers, fmt.Sprintf("how many sell, from 1 to %d", demo.MostWorkers))
-	cmd.Flags().IntVar(&stock, "stock", stock, fmt.Sprintf("how many pieces there are, from 1 to %d", demo.MostPieces))
+	cmd.Flags().IntVar(&workers, "workers", workers, fmt.Sprintf("the number of workers, from 1 to %d", demo.MostWorkers))
+	cmd.Flags().IntVar(&stock, "stock", stock, fmt.Sprintf("the number of pieces in the stock, from 1 to %d", demo.MostPieces))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case workers < 1 || workers > demo.MostWorkers:

@@ -13,14 +13,16 @@ func (a *app) doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor [OPTIONS]",
-		Short: "Look for what is wrong with the store, and say what to do",
-		Long: `Looks whether the store keeps what is promised of its locks: whether it answers, its version, tables and
-privileges of this user, a pooler in between, what a crash or a failover may forget, alarms, and how far its
-clock is from this machine's. Nothing is written to it, and no lock is taken.
+		Short: "Find problems of the store, and say how to fix them",
+		Long: `Checks whether the store can keep what rowlock promises. It checks whether the store answers, the store's
+version, its tables, the privileges of this user, and whether a pooler is in between. It checks which settings
+may lose locks after a crash or a failover, active alarms, and the difference between the clocks of the store
+and of this machine. doctor writes nothing to the store, and acquires no lock.
 
-A problem breaks a promise, or keeps locks from being taken at all: the exit code is 1. A warning weakens a
-promise where the store's own page says so, or is worth knowing: the exit code stays 0. What a store does not
-tell is not held against it. A store that gives no answer is 69.`,
+A problem breaks a promise, or prevents locks from being acquired: the exit code is 1. A warning weakens a
+promise in a way that the page about the store describes, or is worth knowing: the exit code stays 0. If the
+store does not reveal a setting, doctor reports nothing about it. If the store does not answer, the exit code
+is 69.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

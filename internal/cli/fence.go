@@ -14,7 +14,7 @@ func (a *app) fenceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fence ls|reset|prune",
 		Short: "List and mend the marks by which data refuses stale holders",
-		Long: `Lists and mends the marks of the fence. A mark names the holder that sealed a resource last.
+		Long: `Lists and resets the marks of the fence. A mark names the holder that sealed a resource last.
 The transactions of the resource reject every other holder. Marks are in the database of the data, which
 --store names. Programs set marks with the Go package fence. "rowlock run" sets none.`,
 		DisableFlagsInUseLine: true,

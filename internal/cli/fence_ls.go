@@ -32,9 +32,9 @@ func (a *app) fenceLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [OPTIONS]",
 		Short: "List the marks",
-		Long: `Lists the marks of a namespace. TOKEN is that of the holder who sealed the resource last, DOMAIN where the
-token comes from: the kind of store and the lock. Both are empty if the mark was reset since. AGE is the
-time since then, RESETS how often the mark was reset.`,
+		Long: `Lists the marks of a namespace. TOKEN is the token of the holder that sealed the resource last. DOMAIN is
+where the token comes from: the kind of store and the lock. TOKEN and DOMAIN are empty if the mark was reset
+after the last seal. AGE is the time since the last seal or reset. RESETS is the number of resets.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

@@ -19,10 +19,10 @@ func (a *app) fencePrune() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --unused DURATION",
 		Short: "Forget the marks that were not sealed for a long time",
-		Long: `Forgets the marks of every namespace that were sealed longer ago than --unused, which is at least 1d. Two
-kinds of marks stay: those of a lease that is alive in the lock table of the same database, and those that
-an open transaction has checked. A holder of a lock in another store is rejected after that if it sealed
-longer ago. It has to seal again.`,
+		Long: `Deletes the marks of every namespace that were sealed longer ago than --unused, which is at least 1d. Two
+kinds of marks stay: the mark of a lease that is alive in the lock table of the same database, and a mark that
+an open transaction has checked. If the lock is in another store, deleting the mark makes the fence reject the
+present holder. That holder has to seal again.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

@@ -21,16 +21,17 @@ func (a *app) fenceReset() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset [OPTIONS] --token N RESOURCE | --all",
 		Short: "Give a resource whose mark no lease can raise any more to the next holder",
-		Long: `Resets a mark that no holder can raise any more: because the lock has moved to another store, or
-because its store has lost its history and grants smaller tokens than before. After the reset, every
+		Long: `Resets a mark that no holder can raise any more, because the lock has moved to another store, or because
+its store has lost its history and grants smaller tokens than before. After the reset, every
 earlier holder is rejected, and the next holder that seals is accepted. So first make sure that no process
 works under the old lock.
 
-The token is the one that the error or "rowlock fence ls" shows: if the mark has another by now, nothing
-is done. The reset waits for transactions that have checked the mark.
+The value of --token is the token that the error or "rowlock fence ls" shows. If the mark has another token by
+now, the command changes nothing. The reset waits for transactions that have checked the mark.
 
-With --all it resets every mark: of the namespace that --namespace names, or of all. Use that for a
-database that was restored from a backup, because its marks accept a holder of that time.`,
+With --all the command resets every mark in the namespace that --namespace names, or in all namespaces. Use
+--all for a database that was restored from a backup: its marks would accept a holder from the time of the
+backup.`,
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all {
@@ -39,12 +40,12 @@ database that was restored from a backup, because its marks accept a holder of t
 			return a.resource(cmd, args)
 		},
 	}
-	cmd.Flags().Int64Var(&token, "token", 0, "the token that was seen")
+	cmd.Flags().Int64Var(&token, "token", 0, "the token that the error or fence ls shows")
 	cmd.Flags().BoolVar(&all, "all", false, "reset every mark, of every namespace unless --namespace names one")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case all && cmd.Flags().Changed("token"):
-			return exit.Usagef("--token is of one mark, and --all resets every one")
+			return exit.Usagef("--token names one mark, and --all resets every mark: leave one of them out")
 		case !all && token <= 0:
 			return exit.Usagef("--token is missing or not above 0: write the one that \"rowlock fence ls --all\" shows")
 		}
@@ -81,7 +82,7 @@ func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, 
 		if err := do(ctx, s.Guard()); err != nil {
 			return notReset(what, s.Flags(), err)
 		}
-		a.log.Say(terminal.Notice, "reset", which+" is reset: who sealed before is refused, and the next one to seal is taken", attrs...)
+		a.log.Say(terminal.Notice, "reset", which+" is reset: holders that sealed before are rejected, and the next holder that seals is accepted", attrs...)
 		return nil
 	})
 }

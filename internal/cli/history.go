@@ -47,18 +47,20 @@ func (a *app) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [OPTIONS] NAME",
 		Short: "Show what became of the last runs under a lock",
-		Long: `Shows the last runs of "rowlock run" under a lock, the newest first: since when, with what exit code, and how
-long; and when it was refused, by whom. Of each name the last hundred runs and the last hundred refusals are
-kept. What programs do with the Go package is not among them.
+		Long: `Shows the last runs of "rowlock run" under a lock, the newest first: when each run started, its exit code, and
+how long it took. It also shows when a run was refused, and which holder had the lock. For each lock the store
+keeps the last hundred runs and the last hundred refusals. The history does not contain locks that programs
+acquire with the Go package.
 
-A run is written down as it starts, and how it ended at its end, if the store can be reached then. A run
-without an end is shown as running while it holds the lock, and as unfinished otherwise: rowlock was killed with
-KILL, its machine died, or the store was away. Stores without tables (redis, redlock, etcd, zk) keep no history.`,
+"rowlock run" records a run when it starts. It records the result at the end, if it can reach the store then. A
+run without a recorded end is shown as running while it holds the lock. Otherwise it is shown as unfinished:
+rowlock was killed with KILL, its machine crashed, or the store could not be reached. Stores without tables
+(redis, redlock, etcd, zk) keep no history.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON object")
-	cmd.Flags().IntVarP(&limit, "limit", "n", limit, "show so many at most")
+	cmd.Flags().IntVarP(&limit, "limit", "n", limit, "show at most this many")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if limit < 1 {
 			return exit.Usagef("--limit=%d: must be at least 1", limit)

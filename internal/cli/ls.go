@@ -19,25 +19,25 @@ func (a *app) lsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [OPTIONS]",
 		Short: "List the locks",
-		Long: `Lists the locks that are held, that expired without release, or that are closed for now; with --all
-those that are free, too. EXPIRES IN is when a lock ends unless it is renewed.
+		Long: `Lists the locks that are held, that expired without release, or that are closed now. With --all it also lists
+free locks. EXPIRES IN is when a lock becomes free if its lease is not renewed.
 
-Locks of sessions (mysql-getlock, postgres-advisory) end with their connection, and EXPIRES IN is empty.
-Postgres keeps no names of advisory locks: there every key of the database that is locked is listed, in
-every namespace, those of other programs as well, and AGE is that of the session. Ask by name with
-"rowlock status". etcd and ZooKeeper know neither AGE nor
-locks that nobody holds, ZooKeeper no EXPIRES IN.
+Session locks (mysql-getlock, postgres-advisory) end with their connection, and EXPIRES IN is empty. Postgres
+does not store the names of advisory locks. So for postgres-advisory the list contains every locked key of the
+database, in every namespace, including the keys of other programs. AGE is then the age of the session. To ask
+about a name, use "rowlock status". etcd and ZooKeeper report no AGE and no free locks, and ZooKeeper reports no
+EXPIRES IN.
 
-With --watch the list is written again every --interval until rowlock is interrupted: on a terminal in
-place of the one before. With --json it is one JSON object a line for each lock that is new, changed (in
-state, token, holder or note) or gone from the list, with the word in "change" and the time in "time".`,
+With --watch the list is written again every --interval until rowlock is interrupted. On a terminal the new
+list replaces the previous list. With --json, each line is a JSON object for one lock that is new, changed (in
+state, token, holder or note) or gone from the list. The word is in "change" and the time in "time".`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON array")
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "list free locks, too")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list the locks of every namespace")
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "list again and again")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "write the list again every --interval")
 	cmd.Flags().Var(durationValue{&interval, false}, "interval", "time between two lists of --watch")
 	which.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -33,8 +33,8 @@ func (w *selection) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&w.name, "name", "", "only locks whose names match a pattern in which * is any text and ? any character")
 	flags.StringVar(&w.holder, "holder", "", "only locks whose holder contains the text")
 	flags.StringSliceVar(&w.states, "state", nil, "only locks in these states: "+strings.Join(allStates, ", "))
-	flags.Var(choiceValue{&w.sort, sortKeys}, "sort", "what the list is sorted by")
-	flags.BoolVarP(&w.reverse, "reverse", "r", false, "the last one first")
+	flags.Var(choiceValue{&w.sort, sortKeys}, "sort", "the column to sort by")
+	flags.BoolVarP(&w.reverse, "reverse", "r", false, "reverse the order of the list")
 }
 
 func (w *selection) check(all bool) error {

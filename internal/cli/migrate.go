@@ -22,9 +22,9 @@ func (a *app) migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate up|down|status|print",
 		Short: "Create and change the lock table",
-		Long: `Creates and changes the lock table. Nothing else of rowlock does, but that a SQLite file without anybody
-else's tables is given its own at first use. Stores without tables (redis, etcd, zk) need none of it. The same migrations are embedded in the Go package
-migrations, for those who keep them with their own.`,
+		Long: `Creates and changes the lock table. No other command does this, with one exception: a SQLite file without
+tables of other programs gets the tables at its first use. Stores without tables (redis, etcd, zk) need no
+migration. The Go package migrations contains the same migrations, for use with your own.`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.hint = cmd.CommandPath() + " --help"
@@ -66,7 +66,7 @@ func (a *app) migrateDown() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "roll back every migration, and so drop every table")
-	cmd.Flags().BoolVar(&live, "live", false, "even while locks are held")
+	cmd.Flags().BoolVar(&live, "live", false, "roll back even while locks are held")
 	return cmd
 }
 
@@ -96,11 +96,11 @@ func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, wo
 	for _, name := range names {
 		if before[name] != after[name] {
 			changed = true
-			a.log.Say(terminal.Notice, "migrated", did+" "+name, slog.String("migration", name))
+			a.log.Say(terminal.Notice, "migrated", fmt.Sprintf("%s %s in %s", did, name, s.At.Shown), slog.String("migration", name), slog.String("store", s.At.Shown))
 		}
 	}
 	if !changed && did == "applied" {
-		a.log.Say(terminal.Notice, "migrated", fmt.Sprintf("nothing to do: the tables of %s are up to date in %s", s.Table, s.At.Shown))
+		a.log.Say(terminal.Notice, "migrated", fmt.Sprintf("nothing to do: the tables of %s are up to date in %s", s.Table, s.At.Shown), slog.String("store", s.At.Shown))
 	}
 	return nil
 }
@@ -134,6 +134,7 @@ func (a *app) migrateStatus() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				a.log.Say(terminal.Notice, "migrations", fmt.Sprintf("the migrations of %s in %s", s.Table, s.At.Shown), slog.String("store", s.At.Shown))
 				t := tabwriter.NewWriter(a.std.Out, 0, 0, 2, ' ', 0)
 				fmt.Fprintln(t, "MIGRATION\tAPPLIED")
 				for _, m := range list {
@@ -155,7 +156,7 @@ func (a *app) migratePrint() *cobra.Command {
 		Use: "print", Short: "Write the migrations as SQL to stdout, for other tools", Args: a.noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if dialect == 0 && a.store == "" {
-				return exit.Usagef("for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
+				return exit.Usagef("the kind of database is missing: write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
 			}
 			if dialect == 0 {
 				at, err := a.location()
@@ -175,7 +176,7 @@ func (a *app) migratePrint() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().TextVar(&dialect, "dialect", migrations.Dialect(0), "postgres, mysql or sqlite; that of --store unless given")
+	cmd.Flags().TextVar(&dialect, "dialect", migrations.Dialect(0), "postgres, mysql or sqlite (default the kind of --store)")
 	return cmd
 }
 

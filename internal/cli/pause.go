@@ -23,18 +23,18 @@ func (a *app) pauseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause [OPTIONS] --reason TEXT NAME",
 		Short: "Keep a lock from everybody until it is resumed",
-		Long: `Closes a lock until "rowlock resume": no process gets it, and a refused process learns who
-paused it, since when, and why. The store keeps the pause, so it outlasts this machine.
+		Long: `Closes a lock until "rowlock resume": no process gets the lock. A process that is refused the lock learns who
+paused it, since when, and why. The store keeps the pause, so the pause survives a crash of this machine.
 
-A present holder finishes first: rowlock waits for it, at most for --wait, and pauses the lock then.
-With --wait=0 it does not wait, and exits with 75 if the lock is held.
+rowlock does not interrupt the present holder: it waits for the release, at most for --wait, and then pauses the
+lock. With --wait=0 it does not wait, and exits with 75 if the lock is held.
 
-Where a lock ends with a connection (mysql-getlock, postgres-advisory), and where servers may forget it
-(redlock), nothing can be paused.`,
+Session locks (mysql-getlock, postgres-advisory) cannot be paused, because they end with a connection. Locks of
+redlock cannot be paused, because its servers may forget a pause.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	cmd.Flags().StringVar(&reason, "reason", "", "why the lock is paused, for people")
 	cmd.Flags().Var(durationValue{&f.wait, true}, "wait", "how long to wait for the present holder: 0 is not at all, inf is without a limit")
 	cmd.Flags().StringVar(&f.holder, "holder", "", "who pauses it, for people (default USER@host; $ROWLOCK_HOLDER, but not inside a run)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -20,9 +20,9 @@ func (a *app) pruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --unused DURATION",
 		Short: "Forget the locks that nobody has held for a long time",
-		Long: `Forgets the locks of every namespace that are free, and have been for as long as --unused. Tokens go on
-rising: those that are granted later are larger than any that were forgotten. Their history goes with them. It is for tables that fill up
-with names that are used once; etcd, ZooKeeper and Redis forget by themselves.`,
+		Long: `Deletes the locks of every namespace that have been free for at least --unused, together with their history.
+Tokens still rise: every later grant has a larger token than all deleted locks. Use this for a table that fills
+up with names that are used only once. etcd, ZooKeeper and Redis delete such locks themselves.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

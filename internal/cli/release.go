@@ -20,22 +20,22 @@ func (a *app) releaseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release [OPTIONS] --token N NAME",
 		Short: "Free a lock whose holder is gone",
-		Long: `Frees a lock whose lease expired, or that is closed for a while after it was held. The token is the one
-that ls and status show: if somebody else has got the lock since, nothing is done. The token rises, so
-that the old holder is fenced.
+		Long: `Frees a lock whose lease expired, or that is closed for a while after it was held. The value of --token is the
+token that ls and status show. If another process has got the lock since then, the command changes nothing. The
+command raises the token, so that a fence can reject the old holder.
 
-A lease that is alive is only taken away with --live. Its holder finds out with its next renewal, and
-"rowlock run" stops its command then; until that has happened two may work at the same time. A pause is
-ended by "rowlock resume" and not by this.
+Without --live the command does not end a lease that is alive. With --live the holder detects the loss at its
+next renewal, and then "rowlock run" stops its command. Until then two processes may work at the same time. To
+end a pause, use "rowlock resume".
 
-Of a lock of a session (mysql-getlock, postgres-advisory) --live ends the connection that holds it, and
-with it every other lock that lives on it; the holder finds out at once. The token is 0 where ls and
-status show none: then the lease of the present holder ends, whichever that is.`,
+For a session lock (mysql-getlock, postgres-advisory) --live ends the connection that holds the lock, and with it
+every other lock of that connection. The holder detects the loss at once. If ls and status show no token, write
+--token=0: then the lock of the present holder is released, whichever token it has.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
-	cmd.Flags().Int64Var(&token, "token", 0, "the token that was seen")
-	cmd.Flags().BoolVar(&live, "live", false, "take a lease away that is alive")
+	cmd.Flags().Int64Var(&token, "token", 0, "the token that ls and status show")
+	cmd.Flags().BoolVar(&live, "live", false, "end a lease even if it is alive")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		at, err := a.location()
 		if err != nil {

@@ -18,13 +18,12 @@ func (a *app) resumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume [OPTIONS] NAME",
 		Short: "End the pause of a lock",
-		Long: `Ends the pause of a lock, so that a waiter gets it. If the lock is not paused, nothing is done.
-With --token only the pause with that token ends, as ls and status show it, and no pause that was made
-since.`,
+		Long: `Ends the pause of a lock, so that a waiter gets the lock. If the lock is not paused, the command changes nothing.
+With --token only the pause with that token ends, as ls and status show it. A newer pause stays.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
-	cmd.Flags().Int64Var(&token, "token", 0, "the token that was seen (default whichever it is)")
+	cmd.Flags().Int64Var(&token, "token", 0, "end only the pause with this token (default any pause)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if token < 0 || token == 0 && cmd.Flags().Changed("token") {
 			return exit.Usagef("--token=%d: must be above 0: write the one that \"rowlock status %s\" shows", token, terminal.ShellQuoted(args[0]))

@@ -34,44 +34,47 @@ type runFlags struct {
 	wait, ttl, minHold, maxHold, timeout, grace, handover time.Duration
 }
 
-const runHelp = `Runs COMMAND while holding the lock NAME, and exits with its exit code. Options may stand before or
-after NAME; everything behind -- is the command, started as it is, without a shell. It gets stdin,
-stdout and stderr untouched, and in its environment:
+const runHelp = `Runs COMMAND while holding the lock NAME, and exits with the exit code of COMMAND. Options may stand before or
+after NAME. Everything after -- is the command, which is started without a shell. The command gets rowlock's
+stdin, stdout and stderr, and these environment variables:
 
-  ROWLOCK_NAME        the lock
-  ROWLOCK_TOKEN       the fencing token: larger with each grant of the name
-  ROWLOCK_HOLDER      the holder, as others see it
-  ROWLOCK_EXPIRES_AT  until when the lock is certain at the start; it is renewed from then on
+  ROWLOCK_NAME        the name of the lock
+  ROWLOCK_TOKEN       the fencing token: larger with each grant of the lock
+  ROWLOCK_HOLDER      the holder, as other processes see it
+  ROWLOCK_EXPIRES_AT  when the lease would end without a renewal, as known at the start; rowlock renews the lease
   ROWLOCK_SLOT        with --slots: the number of the slot, from 0
-  ROWLOCK_LOCKS       all locks that it runs under: a lock inside itself is refused at once (exit code 64)
+  ROWLOCK_LOCKS       all locks under which the command runs: "rowlock run" refuses one of them with exit code 64
 
-Each option but --dry-run has a variable, which counts where the option is not given: ROWLOCK_TTL for --ttl,
-ROWLOCK_ON_CONFLICT for --on-conflict, ROWLOCK_CONFLICT_EXIT_CODE for -E. Variables are inherited by runs inside
-of the command.
+Each option except --dry-run has an environment variable, which applies if the option is not given: ROWLOCK_TTL
+for --ttl, ROWLOCK_ON_CONFLICT for --on-conflict, ROWLOCK_CONFLICT_EXIT_CODE for -E. A "rowlock run" inside the
+command inherits these variables.
 
-With --slots=N up to N commands run at a time. The slots of NAME are the locks NAME/0 to NAME/N-1, and the
-command gets the first that is free. Every run of NAME needs the same --slots.
+With --slots=N up to N commands run at the same time. The slots of NAME are the locks NAME/0 to NAME/N-1, and
+the command gets the first slot that is free. Every run of NAME needs the same --slots.
 
-When the lock is held by somebody else, --on-conflict decides: fail (the default) exits with 75, skip
-with 0, wait waits. --wait=DURATION waits for so long first, whatever the policy.
+If another process holds the lock, --on-conflict decides: fail (the default) exits with 75, skip exits with 0,
+and wait waits. With --wait=DURATION rowlock waits for that time first, whatever --on-conflict is.
 
-The command runs in a process group of its own. TERM, INT, HUP, QUIT, USR1 and USR2 are forwarded to
-the group; while rowlock waits for the lock, the first four end the waiting (exit code 128+N), and
-USR1 and USR2 do nothing. After --timeout the group gets TERM, and KILL after --grace. When the lock is
-lost, it gets TERM so early that --grace, but a fifth of --ttl at most, is over before the lease ends. The lock is released only when nobody of the group is left: processes that the command
-leaves behind are waited for as long as --grace, then get TERM, and KILL after another --grace.
-A process that leaves the group (setsid) is not followed. When rowlock itself is killed with KILL, its
-guard, a second process of rowlock, kills the group at once. A command that is suspended at its terminal
-is not renewed for: if that takes longer than the lease, it is stopped when it goes on.
+The command runs in its own process group. TERM, INT, HUP, QUIT, USR1 and USR2 are forwarded to the group.
+While rowlock waits for the lock, TERM, INT, HUP and QUIT end the wait (exit code 128+N), and USR1 and USR2 do
+nothing. After --timeout the group gets TERM, and KILL after --grace. When the lock is lost, the group gets TERM
+so early that --grace, or a fifth of --ttl if that is shorter, is over before the lease ends.
 
-A lock is lost when no renewal succeeds for the TTL, less a tenth of it, less the time of --grace: with
---ttl=30s and --grace=10s that is 21 s, and the command has 6 s to end. For 10 s write --ttl=50s. The
-command is dead before the lock is granted to another, unless an operator took the lock away.
+rowlock releases the lock only when no process of the group is left. If the command leaves processes behind,
+rowlock waits for them for --grace, then sends TERM, and sends KILL after another --grace. rowlock does not follow
+a process that leaves the group (setsid). If rowlock itself is killed with KILL, a second process of rowlock, the
+guard, kills the group at once. While the command is suspended at its terminal, rowlock does not renew the lease.
+If the lease ends meanwhile, rowlock stops the command when it continues.
 
-A lock of a session (mysql-getlock, postgres-advisory) is lost as well when its connection ends, and is
-free from then on: the time of --grace overlaps with the next holder then. When rowlock or its machine
-dies, the lock is free as soon as the server notices; --ttl is how long the lock is trusted without an
-answer. --min-hold and --handover-delay are refused there.`
+A lock is lost if no renewal succeeds for this time: the TTL, minus a tenth of the TTL, minus the time for
+--grace. With --ttl=30s and --grace=10s this is 21 s, and the command has 6 s to end. To give it 10 s, write
+--ttl=50s. The command is dead before the lock is granted to another process, unless an operator has released
+the lock with --live.
+
+A session lock (mysql-getlock, postgres-advisory) is also lost when its connection ends. It is free from then
+on, so the next holder may already run during the time of --grace. When rowlock or its machine dies, the lock is
+free as soon as the server notices. For such locks --ttl is how long rowlock trusts the lock without an answer
+from the server. --min-hold and --handover-delay are refused.`
 
 func (a *app) runCommand() *cobra.Command {
 	f := runFlags{onConflict: onConflictFail, conflictCode: exit.Held, ttl: defaultTTL, grace: 10 * time.Second}
@@ -84,18 +87,18 @@ func (a *app) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.Var(choiceValue{&f.onConflict, []string{onConflictWait, onConflictSkip, onConflictFail}}, "on-conflict", "what to do when the lock is held")
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exit.Held, "the exit code when the lock is held")
-	flags.IntVar(&f.slots, "slots", 0, "run up to so many commands at a time, each in a slot of its own")
+	flags.IntVar(&f.slots, "slots", 0, "run up to this many commands at a time, each in its own slot")
 	flags.Var(durationValue{&f.wait, true}, "wait", "how long to wait for the lock: 0 is not at all, inf is without a limit")
 	flags.Var(durationValue{&f.ttl, false}, "ttl", "how soon a crash frees the lock")
-	flags.Var(durationValue{&f.minHold, false}, "min-hold", "keep the lock closed so long from the start, without staying")
-	flags.Var(durationValue{&f.maxHold, false}, "max-hold", "lose the lock, and stop the command, after so long")
-	flags.Var(durationValue{&f.timeout, false}, "timeout", "stop the command so long after its start")
-	flags.Var(durationValue{&f.grace, false}, "grace", "time between TERM and KILL; a fifth of --ttl at most when the lock is lost")
-	flags.Var(durationValue{&f.handover, false}, "handover-delay", "keep the lock closed so long after it expired without release")
+	flags.Var(durationValue{&f.minHold, false}, "min-hold", "keep the lock closed for this long after its grant, even if the command has ended")
+	flags.Var(durationValue{&f.maxHold, false}, "max-hold", "lose the lock and stop the command after this time")
+	flags.Var(durationValue{&f.timeout, false}, "timeout", "stop the command this long after its start")
+	flags.Var(durationValue{&f.grace, false}, "grace", "time between TERM and KILL; at most a fifth of --ttl when the lock is lost")
+	flags.Var(durationValue{&f.handover, false}, "handover-delay", "keep the lock closed for this long after it expired without release")
 	flags.StringVar(&f.holder, "holder", "", "who holds the lock, for people (default COMMAND@host:pid; $ROWLOCK_HOLDER, but not inside a run)")
-	flags.StringVar(&f.note, "note", "", "what for, for people ($ROWLOCK_NOTE)")
-	flags.BoolVar(&f.hideStore, "hide-store", false, "keep ROWLOCK_STORE, and a password in it, from the command")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and who has the lock; start nothing")
+	flags.StringVar(&f.note, "note", "", "why the lock is held, for people ($ROWLOCK_NOTE)")
+	flags.BoolVar(&f.hideStore, "hide-store", false, "remove ROWLOCK_STORE, which may contain a password, from the environment of the command")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done, and who holds the lock")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		a.hint = "rowlock run --help"
 		return checkRunArgs(cmd.ArgsLenAtDash(), args)

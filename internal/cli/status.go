@@ -17,9 +17,9 @@ func (a *app) statusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status [OPTIONS] NAME",
-		Short: "Say whether a lock is free, and who has it",
-		Long: `Says whether a lock is free, and who has it. The exit code is 0 if the lock can be had now, and 75 if it
-is held, paused, or closed after it was held.`,
+		Short: "Say whether a lock is free, and who holds it",
+		Long: `Says whether a lock is free, and who holds it. The exit code is 0 if a process can acquire the lock now. The
+exit code is 75 if the lock is held, paused, or closed after it was held.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}

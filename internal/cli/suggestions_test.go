@@ -54,6 +54,7 @@ func TestSuggestedCommandsExist(t *testing.T) {
 	prose := map[string]bool{ // words that follow rowlock in prose, and rowlock's keys in databases
 		"does": true, "or": true, "itself": true, "is": true, "was": true, "has": true, "had": true, "did": true, "runs": true, "waits": true, "while": true,
 		"advisory": true, "lock": true, "migrations": true, "namespace": true, "resource": true,
+		"promises": true, "renews": true, "releases": true, "stops": true, "trusts": true,
 	}
 	line := regexp.MustCompile("(?:^|[^a-zA-Z0-9_/.@-])rowlock((?: +(?:[a-z][a-z-]*|--?[a-z][a-z-]*(?:=[^ \"]*)?|[A-Z%][^ ]*))+)")
 	found := 0

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,26 +42,28 @@ func TestCommandLinesThatPeopleTry(t *testing.T) {
 	code, stdout, stderr = call(t, []string{"HOME=" + t.TempDir()}, "migrate", "print")
 	assert.Equal(t, exit.Usage, code)
 	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "for which database? write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
+	assert.Contains(t, stderr, "the kind of database is missing: write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
 }
 
-// migrate up and migrate down report what they have done. migrate down --all rolls back all migrations.
+// migrate up and migrate down name each migration that they have applied or rolled back, and the store. migrate status
+// names the store, too. migrate down --all rolls back all migrations.
 func TestMigrateSaysWhatItDid(t *testing.T) {
 	t.Parallel()
 	store := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")
 	code, stdout, stderr := call(t, nil, "migrate", "up", "--store", store)
 	require.Zero(t, code, stderr)
 	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "rowlock: applied 00001_lease.sql\n")
+	assert.Contains(t, stderr, "rowlock: applied 00001_lease.sql in "+store+"\n")
 	_, _, stderr = call(t, nil, "migrate", "up", "--store", store)
 	assert.Equal(t, "rowlock: nothing to do: the tables of rowlock_lease are up to date in "+store+"\n", stderr)
 	code, _, stderr = call(t, nil, "migrate", "down", "--store", store)
 	require.Zero(t, code, stderr)
-	assert.Regexp(t, "^rowlock: rolled back 0000[0-9]_[a-z_]+.sql\n$", stderr)
+	assert.Regexp(t, "^rowlock: rolled back 0000[0-9]_[a-z_]+.sql in "+regexp.QuoteMeta(store)+"\n$", stderr)
 	code, _, stderr = call(t, nil, "migrate", "down", "--all", "--store", store)
 	require.Zero(t, code, stderr)
-	assert.Contains(t, stderr, "rowlock: rolled back 00001_lease.sql\n")
+	assert.Contains(t, stderr, "rowlock: rolled back 00001_lease.sql in "+store+"\n")
 	code, stdout, stderr = call(t, nil, "migrate", "status", "--store", store)
 	require.Zero(t, code, stderr)
 	assert.NotContains(t, stdout, " UTC")
+	assert.Equal(t, "rowlock: the migrations of rowlock_lease in "+store+"\n", stderr)
 }

@@ -20,18 +20,18 @@ func (a *app) waitCommand() *cobra.Command {
 	limit, asJSON := terminal.Forever, false
 	cmd := &cobra.Command{
 		Use:   "wait [OPTIONS] NAME",
-		Short: "Wait until a lock is free, without taking it",
-		Long: `Waits until a lock is free, and exits with 0. It does not take the lock, so that somebody else may have
-got it by then: to do something under the lock, use "rowlock run --wait". After --timeout it exits with 75 and
+		Short: "Wait until a lock is free, without acquiring it",
+		Long: `Waits until a lock is free, and exits with 0. It does not acquire the lock, so another process may already have
+acquired it. To run a command under the lock, use "rowlock run --wait". After --timeout it exits with 75 and
 says who holds the lock.
 
-Redis notifies when a lock may be free. Other stores are polled, at least once a second. This wait does
-not delay processes that wait to take the lock.`,
+Redis notifies when a lock may be free. Other stores are polled, at least once a second. This command does not
+delay processes that wait to acquire the lock.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}
 	cmd.Flags().Var(durationValue{&limit, true}, "timeout", "how long to wait: 0 is not at all, inf is without a limit")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write the state of the lock at the end, a JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "at the end, write the state of the lock as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := a.openStore(cmd.Context())
 		if err != nil {

@@ -30,7 +30,7 @@ rowlock fence ls --json | grep -q "\"token\": $token,"
 
 rowlock fence reset rowlock-demo --token "$token" >out 2>err
 test ! -s out
-grep -q "the mark of \"rowlock-demo\", which had token $token, is reset: who sealed before is refused" err
+grep -q "the mark of \"rowlock-demo\", which had token $token, is reset: holders that sealed before are rejected" err
 rowlock fence ls | grep -Eq '^rowlock-demo +- +[0-9.]+m?s +1$'
 rowlock fence ls --json --namespace "it's" | grep -q '"resets": 0,'
 code=0; rowlock fence reset rowlock-demo --token "$token" 2>err || code=$?
