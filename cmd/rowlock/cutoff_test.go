@@ -20,8 +20,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// If the network to the store fails while the command runs, rowlock stops the command within the TTL. The exit code says that the
-// lock was lost, because another process may hold the lock after that time.
+// If the network to the store fails while the command runs, rowlock stops the command before the TTL has passed.
+// The exit code says that the lock was lost, because another process may acquire the lock after the TTL.
 func TestCutOffFromTheStoreIsLost(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB, workplace) string{
@@ -49,7 +49,7 @@ func cutOff(t *testing.T, w workplace, direct string) {
 	require.Equal(t, 79, code, messages)
 	require.Contains(t, messages, "no renewal succeeded before the deadline; the last attempt: ")
 	require.Contains(t, messages, "; stopping the command")
-	// The limit is the TTL, plus the time spent on a store that does not answer the release.
+	// The limit is the TTL, plus the time that rowlock waits for an answer to the release.
 	require.Less(t, time.Since(cut), 30*time.Second)
 	output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+grandchild).CombinedOutput()
 	require.NoError(t, err, "the command's child is still alive: %s", output)
@@ -57,8 +57,9 @@ func cutOff(t *testing.T, w workplace, direct string) {
 	require.NoError(t, err, "%s", output)
 }
 
-// holds runs a command under a lock. The function returns when the command has written a line, which is the first result. The
-// command may block by reading from the FIFO named block. The second result is a function that waits until the command ends.
+// holds runs a command under a lock, and returns when the command has written a line. The first result is that line.
+// The second result is a function that waits until the command ends. A command can block by reading from the FIFO named
+// block.
 func (w workplace) holds(tb testing.TB, args ...string) (line string, end func() (code int, messages string)) {
 	tb.Helper()
 	require.NoError(tb, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))
@@ -80,7 +81,8 @@ func (w workplace) holds(tb testing.TB, args ...string) (line string, end func()
 	return strings.TrimSpace(line), end
 }
 
-// cable is a connection to a server. A test can cut this connection: after that no bytes arrive, and neither side gets an error.
+// cable is a network connection to a server that a test can cut. After the cut no bytes arrive, and neither side gets
+// an error.
 type cable struct {
 	address string
 	cut     atomic.Bool

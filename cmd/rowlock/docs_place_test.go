@@ -24,14 +24,16 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// job replaces the reader's script. The script does nothing, or holds its lock until all other commands have run.
+// job stands for the script that a reader of the page would run. The script does nothing, or blocks until all other
+// commands have run, so that its lock stays held.
 const job = `#!/bin/sh
 [ -z "$HOLD" ] && exit
 touch at-work
 until [ -e done ]; do sleep 0.02; done
 `
 
-// furnish puts the files of a reader into the folder: a job to run, certificates, and the client programs of the servers.
+// furnish writes the files that a reader of the page would have into the console's folder: a job to run, certificates,
+// and the client programs of the servers.
 func (c *console) furnish(t *testing.T) {
 	t.Helper()
 	bin := strings.Split(strings.TrimPrefix(c.place.path(), "PATH="), ":")[0]
@@ -64,7 +66,8 @@ var (
 	getting = regexp.MustCompile(`(?m)^go get .*$`)
 )
 
-// real returns a command in which this machine's servers replace those that the page names.
+// real returns the command text with the addresses of this machine's test servers in place of the addresses on the
+// page.
 func (c *console) real(t *testing.T, text string) string {
 	t.Helper()
 	text = strings.ReplaceAll(text, "go run ./cmd/rowlock", "rowlock")
@@ -91,7 +94,7 @@ func (c *console) real(t *testing.T, text string) string {
 	return b.String() + text[last:]
 }
 
-// server returns a real server for a store of the page, with the options from the page.
+// server returns the address of a test server that replaces a store on the page, with the options from the page.
 func (c *console) server(t *testing.T, scheme, store string) string {
 	t.Helper()
 	u, err := url.Parse(regexp.MustCompile(`//([^/]*@)?[^/?]*`).ReplaceAllString(store, "//$1"+"server"))
@@ -151,7 +154,8 @@ func (c *console) server(t *testing.T, scheme, store string) string {
 	return testenv.MySQL(t)
 }
 
-// securedPostgres has a certificate, and rejects clients without TLS.
+// securedPostgres returns the store address of a Postgres server that has a certificate and rejects clients without
+// TLS.
 func securedPostgres(tb testing.TB, p pair) string {
 	tb.Helper()
 	testenv.DSN(tb, testenv.EnginePostgres)
@@ -183,7 +187,7 @@ func securedPostgres(tb testing.TB, p pair) string {
 	return "postgres://postgres@" + s.Addr + "/postgres"
 }
 
-// securedMySQL has a certificate, and rejects clients without TLS.
+// securedMySQL returns the store address of a MySQL server that has a certificate and rejects clients without TLS.
 func securedMySQL(tb testing.TB, p pair) string {
 	tb.Helper()
 	s := startServer(tb, testserver.MySQL, "--ssl-ca="+p.cert, "--ssl-cert="+p.cert, "--ssl-key="+p.key)
@@ -197,8 +201,8 @@ func securedMySQL(tb testing.TB, p pair) string {
 	return "mysql://" + config.User + "@" + s.Addr + "/" + config.DBName
 }
 
-// modules makes "go get" work without a network. It provides only this repository's dependencies, which are enough for the
-// reader's program.
+// modules returns settings with which "go get" works without a network. "go get" then finds only the modules on which
+// this repository depends.
 func (c *console) modules(t *testing.T) string {
 	t.Helper()
 	own, err := os.ReadFile(filepath.Join(c.root, "go.mod"))
@@ -212,7 +216,7 @@ func (c *console) modules(t *testing.T) string {
 	return `grep ^module go.mod >head && cat head ` + c.place.dir + `/needs >go.mod && cp ` + c.place.dir + `/sums go.sum`
 }
 
-// sqlite3 implements the features of the program sqlite3 that the pages use.
+// sqlite3 replaces the program sqlite3. It implements only the features that the pages use.
 func sqlite3() error {
 	db, err := sql.Open("sqlite", os.Args[1])
 	if err != nil {

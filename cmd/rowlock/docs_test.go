@@ -18,10 +18,10 @@ import (
 	"github.com/rowlock/rowlock/internal/docs"
 )
 
-// consoleTimeout ends a page that hangs. Some pages build a program, or use ten servers.
+// consoleTimeout limits the time for the commands of one page. Some pages build a program, or use ten servers.
 const consoleTimeout = 5 * time.Minute
 
-// notRun lists the commands of the pages that are not run, with the reason.
+// notRun maps each command that this test skips to the reason.
 var notRun = map[string]string{
 	"make ":        "it runs these tests, or takes minutes",
 	"git clone ":   "it is this repository",
@@ -40,9 +40,10 @@ var notRun = map[string]string{
 	"rowlock demo": "TestScripts and package cli run it, and it takes seconds",
 }
 
-// Every console block of every page is run, from the top to the bottom of the page, as a reader would paste it. The commands use
-// SQLite, or a real server in place of the named store. Each command must succeed, unless the next command asks for its exit
-// code. The output must equal the output on the page, except for numbers, times and names of machines.
+// TestConsolesRun runs every console block of every page, from the top to the bottom of the page, as if a reader pasted
+// it. The commands use SQLite, or a test server in place of the store on the page. Each command must succeed,
+// unless the next command prints its exit code. The output must equal the output on the page, except for numbers,
+// times and names of machines.
 func TestConsolesRun(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
@@ -74,7 +75,7 @@ type console struct {
 	steps  []*step
 	place  workplace
 	ours   pair
-	stands map[string]string // addresses of real servers, by the store that the page names
+	stands map[string]string // the address of the test server for each store that the page names
 }
 
 // step is one command, or a file that the reader has to write.
@@ -109,7 +110,7 @@ func (c *console) add(b docs.Block) {
 
 func (c *console) run(t *testing.T) {
 	c.place = newWorkplace(t)
-	c.place.env = append(c.place.env, "ROWLOCK_STORE=local") // the reader sits at a terminal, where rowlock prints no notice about the default store
+	c.place.env = append(c.place.env, "ROWLOCK_STORE=local") // readers use a terminal, where rowlock prints no notice about the default store
 	c.furnish(t)
 	var script strings.Builder
 	var judged []int
@@ -130,8 +131,8 @@ func (c *console) run(t *testing.T) {
 	}
 }
 
-// asked returns the shell text that runs a command and keeps its output and its exit code, also for the next command. If the
-// command runs in the background, the text waits until the command has started its work.
+// asked returns shell code that runs a command, and saves its output and its exit code. The next command can read the
+// exit code, too. If the command runs in the background, the shell code waits until the command has started its work.
 func asked(i int, command string) string {
 	if strings.HasSuffix(command, "&") {
 		command = "HOLD=1 " + command + "\nuntil [ -e \"$FOLDER/at-work\" ]; do sleep 0.02; done"
@@ -148,7 +149,7 @@ func (c *console) finish(t *testing.T, script string) {
 	require.NoError(t, err, "%s", output)
 }
 
-// judge compares the result of a command with the page.
+// judge returns an error if the exit code or the output of a command differs from the page.
 func (c *console) judge(i int) error {
 	s := c.steps[i]
 	out, err := os.ReadFile(filepath.Join(c.place.dir, fmt.Sprintf("out-%d", i)))
@@ -184,7 +185,7 @@ var (
 	otherwise = strings.NewReplacer("\t", " ")
 )
 
-// alike returns the text without the parts that differ between two runs.
+// alike removes the parts of a text that differ between two runs.
 func alike(text string) string {
 	text = dates.ReplaceAllString(otherwise.Replace(text), "DATE")
 	text = spans.ReplaceAllString(text, "SPAN")
@@ -193,7 +194,7 @@ func alike(text string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(text, " "))
 }
 
-// TestConsolesRun can fail: it detects a console block that differs from the real output.
+// The check of TestConsolesRun fails for a console block that differs from the real output.
 func TestConsolesThatLieAreFound(t *testing.T) {
 	t.Parallel()
 	for text, right := range map[string]bool{

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// executor runs statements on a store as its administrator.
+// executor runs SQL statements as the administrator of a database.
 type executor struct {
 	db *sql.DB
 }
@@ -46,8 +46,8 @@ func (e executor) paste(tb testing.TB, d diagnosis) {
 	}
 }
 
-// refuses expects that the doctor reports a problem of privileges. No line of the output may say that this user has all
-// privileges.
+// refuses checks that doctor reports missing privileges as a problem. No line of the output may say that this user has
+// all privileges.
 func refuses(tb testing.TB, d diagnosis) {
 	tb.Helper()
 	assert.Contains(tb, d.text(), "problem privileges")
@@ -55,9 +55,9 @@ func refuses(tb testing.TB, d diagnosis) {
 	assert.NotContains(tb, d.text(), "migrate up", "the tables exist")
 }
 
-// For a user without any privilege, doctor never says that the user has all privileges. The statements that doctor prints can be
-// pasted unchanged, and give the user every privilege that a lock needs. The test includes the privilege to connect, the tables,
-// a closed schema, and names that need quotes.
+// For a user without any privilege, doctor never says that the user has all privileges. The statements that doctor
+// prints can be pasted unchanged, and grant every privilege that a lock needs. The test includes the privilege to
+// connect, the privileges on tables, a schema that the user may not use, and names that need quotes.
 func TestDoctorBringsAPostgresUserWithoutRightsToALock(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -95,8 +95,8 @@ func TestDoctorBringsAPostgresUserWithoutRightsToALock(t *testing.T) {
 	}
 }
 
-// This test is the same for MySQL and MariaDB. There, a user without a privilege in a database cannot connect to the database and
-// does not see its tables.
+// The test above for MySQL and MariaDB. There a user without a privilege in a database cannot connect to the database,
+// and does not see its tables.
 func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {

@@ -33,9 +33,9 @@ type diagnosis struct {
 	Findings           []struct{ Severity, Check, Found, Do string }
 }
 
-// doctor runs the command, and expects the exit code that fits its findings. The function returns each finding that is not ok
-// once, as "severity check". It omits findings about an unbounded connect, which the addresses of the test servers cause.
-// TestDoctorFindsAnUnboundedConnect tests those findings.
+// doctor runs the command doctor, and checks that the exit code fits the findings. It returns each warning and each
+// problem once, as "severity check". It omits the warning about an unbounded connect, because the addresses of the test
+// servers have no connect timeout. TestDoctorFindsAnUnboundedConnect tests that warning.
 func (w workplace) doctor(tb testing.TB, store string) (found []string, d diagnosis) {
 	tb.Helper()
 	code, output := w.run(tb, "doctor", "--json", "--store", store)
@@ -50,7 +50,7 @@ func (w workplace) doctor(tb testing.TB, store string) (found []string, d diagno
 	return found, d
 }
 
-// text returns all findings.
+// text returns the sentences of all findings as one text.
 func (d diagnosis) text() string {
 	var b strings.Builder
 	for _, f := range d.Findings {
@@ -59,7 +59,7 @@ func (d diagnosis) text() string {
 	return b.String()
 }
 
-// If a store is set up as its page says, doctor finds no problem. This is true for the JSON output and the text output.
+// If a store is set up as its page says, doctor finds no problem, in its JSON output and in its text output.
 func TestDoctorFindsNothingWhereNothingIs(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -82,7 +82,8 @@ func TestDoctorFindsNothingWhereNothingIs(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(w.dir, "none.db"), "it writes nothing")
 }
 
-// If ZooKeeper has no users, every client that can connect can change the nodes.
+// doctor warns that ZooKeeper's nodes are created without authentication, so every client that can connect can change
+// them.
 func TestDoctorOnZooKeeper(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -91,8 +92,8 @@ func TestDoctorOnZooKeeper(t *testing.T) {
 	assert.Contains(t, d.text(), "without authentication")
 }
 
-// doctor finds an address with which a program could wait without limit for a server that does not answer. It prints the name of
-// the missing parameter.
+// doctor warns of an address without a timeout, with which a program could wait forever for a server that does not
+// answer. The warning names the missing parameter.
 func TestDoctorFindsAnUnboundedConnect(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -127,8 +128,8 @@ func startDurable(tb testing.TB, engine string) *testserver.Server {
 	return s
 }
 
-// doctor finds each problem of a Postgres server that the test creates, and no other problem. The servers of the tests do not
-// flush to disk.
+// doctor finds each problem that the test creates on a Postgres server, and no other problem. The test servers do not
+// flush to disk, so doctor always reports that problem.
 func TestDoctorOnPostgres(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -238,7 +239,7 @@ func with(dsn, name, value string) string {
 	return u.String()
 }
 
-// With session locks, doctor reports a pooler as a problem. With lease rows, doctor reports a warning, because waiters behind a
+// doctor reports a pooler as a problem for session locks. For lease rows it reports a warning, because waiters behind a
 // pooler are not notified.
 func TestDoctorFindsAPooler(t *testing.T) {
 	t.Parallel()
@@ -254,7 +255,7 @@ func TestDoctorFindsAPooler(t *testing.T) {
 	assert.Contains(t, d.text(), "name the server itself in --store")
 }
 
-// This test is the same for MySQL and MariaDB. There, a session can have a wrong clock.
+// The same test for MySQL and MariaDB. There the test can set a wrong clock for a session.
 func TestDoctorOnMySQL(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
@@ -266,7 +267,7 @@ func TestDoctorOnMySQL(t *testing.T) {
 			only := func(want []string, store string) string {
 				t.Helper()
 				found, d := w.doctor(t, store)
-				found = slices.DeleteFunc(found, func(f string) bool { return f == "warning durability" }) // this finding is about the binary log, if there is one
+				found = slices.DeleteFunc(found, func(f string) bool { return f == "warning durability" }) // this warning depends on whether the server has a binary log
 				assert.Equal(t, want, found, d.text())
 				return d.text()
 			}
@@ -347,8 +348,8 @@ func TestDoctorOnSQLite(t *testing.T) {
 	assert.Equal(t, []string{"problem connection"}, found, d.text())
 }
 
-// The command creates files that only its user can read and write. doctor warns of a file that other users can read or replace. A
-// user that may only read a SQLite file can lock the file, and so prevent every acquire.
+// The command creates SQLite files that only its user can read and write. doctor warns of a file that other users can
+// read or replace. A user that may only read a SQLite file can still lock the file, and so block every acquire.
 func TestSQLiteFilesAreForTheirUserAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -474,7 +475,7 @@ func TestDoctorOnEtcd(t *testing.T) {
 	assert.Zero(t, answer.Count, "it writes nothing")
 }
 
-// If a store does not answer, doctor exits with code 69 after a limited time, and prints no password.
+// If a store does not answer, doctor exits with code 69 within its time limit, and prints no password.
 func TestDoctorOfASilentServer(t *testing.T) {
 	t.Parallel()
 	address := silentServer(t)

@@ -19,8 +19,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// If a seal can never succeed, the error contains a command line. This command line works in a shell as printed, whatever the
-// names are. After the command, the rejected holder can seal, and the earlier holder is rejected.
+// If a seal can never succeed, the error contains a command line that resets the mark. A shell can run this command
+// line as printed, whatever characters the names contain. After the command the rejected holder can seal,
+// and the earlier holder is rejected.
 func TestTheLineThatAnErrorPrintsResets(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]struct {
@@ -53,7 +54,7 @@ func TestTheLineThatAnErrorPrintsResets(t *testing.T) {
 
 func resets(t *testing.T, w workplace, guard *fence.Guard, namespace, resource string) {
 	t.Helper()
-	forgetful := memlock.New() // this store's tokens are smaller than the tokens before
+	forgetful := memlock.New() // this store has no history, so its tokens are smaller than the earlier tokens
 	forgetful.Advance(-time.Hour)
 	before := lease(t, memlock.New(), "job", namespace)
 	require.NoError(t, guard.Seal(t.Context(), before, resource))

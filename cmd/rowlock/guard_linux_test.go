@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// On Linux the command is killed even if rowlock and rowlock's guard process are killed at the same time.
+// On Linux the command is killed even if rowlock and its guard process are killed at the same time.
 func TestKilledWithItsGuard(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

@@ -19,12 +19,12 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// hangLimit is the time limit for a store that hangs. It allows five seconds each for a request, for its repetition, and for
-// withdrawing the request's possible effects.
+// hangLimit is how long rowlock may take with a store that hangs: five seconds for a request, five for its repetition,
+// five for withdrawing the request, and time for a slow machine.
 const hangLimit = 25 * time.Second
 
-// A server that accepts connections and never replies counts as unavailable, for every command and after a limited time. rowlock
-// does not start the command under the lock, and prints no password.
+// If a server accepts connections and never replies, every subcommand reports an unavailable store within hangLimit.
+// rowlock does not start the command that needs the lock, and prints no password.
 func TestServerThatHangsIsUnavailable(t *testing.T) {
 	t.Parallel()
 	address := silentServer(t)
@@ -61,7 +61,7 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 	cases.Wait()
 }
 
-// A SQLite file that another program has locked counts as unavailable after a limited time.
+// If another program has locked the SQLite file, rowlock reports an unavailable store within hangLimit.
 func TestLockedFileIsUnavailable(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -74,8 +74,8 @@ func TestLockedFileIsUnavailable(t *testing.T) {
 	unavailable(t, w, []string{"run", "job", "--store", "sqlite:locks.db", "--", "touch", "never"})
 }
 
-// unavailable expects that rowlock exits with code 69 within the limit, and that no command was run. It marks the test as failed
-// without ending it, because it may run in any goroutine.
+// unavailable checks that rowlock exits with code 69 within hangLimit, and that rowlock ran no command.
+// It may run in any goroutine, so it marks the test as failed without ending it.
 func unavailable(tb testing.TB, w workplace, args []string) {
 	start := time.Now()
 	output, err := w.command(tb, hangLimit, "rowlock", args...).CombinedOutput()
@@ -88,7 +88,8 @@ func unavailable(tb testing.TB, w workplace, args []string) {
 	assert.NoFileExists(tb, filepath.Join(w.dir, "never"))
 }
 
-// silentServer accepts connections and never replies, until the test ends.
+// silentServer returns the address of a server that accepts connections and never replies. The server closes when the
+// test ends.
 func silentServer(tb testing.TB) string {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

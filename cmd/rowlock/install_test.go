@@ -17,8 +17,8 @@ import (
 
 const modulePath = "github.com/rowlock/rowlock"
 
-// "go install …/cmd/rowlock@v0.1.0" builds a program that reports v0.1.0. The test covers everything from the module
-// proxy to the output of rowlock version.
+// "go install …/cmd/rowlock@v0.1.0" builds a program that reports v0.1.0. The test publishes this module on its own
+// module proxy, installs the program, and runs rowlock version.
 func TestAnInstalledVersionReportsItself(t *testing.T) {
 	t.Parallel()
 	const version = "v0.1.0"
@@ -30,7 +30,7 @@ func TestAnInstalledVersionReportsItself(t *testing.T) {
 		return strings.TrimSpace(string(out))
 	}
 	install := exec.CommandContext(t.Context(), "go", "install", "-trimpath", modulePath+"/cmd/rowlock@"+version)
-	install.Dir = t.TempDir() // outside of any module
+	install.Dir = t.TempDir() // a folder outside of any module
 	install.Env = append(os.Environ(), "GOBIN="+bin, "GO111MODULE=on", "GOWORK=off", "CGO_ENABLED=0", "GOSUMDB=off",
 		"GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw", // the version must not stay in the module cache of this machine
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(environment("GOMODCACHE"))+"/cache/download,"+environment("GOPROXY"))

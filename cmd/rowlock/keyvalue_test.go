@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// prefix returns a prefix of keys for one test, because all tests share the store.
+// prefix returns the option for a key prefix that only one test uses, because all tests share the servers.
 func prefix() string { return "?prefix=test-" + driver.NewNonce().String() }
 
 func redisStore(tb testing.TB, _ workplace) string {
@@ -33,7 +33,8 @@ func etcdStore(tb testing.TB, _ workplace) string {
 	return strings.Replace(testenv.DSN(tb, testenv.EngineEtcd), "http://", "etcd://", 1) + "/" + prefix()
 }
 
-// redisCluster starts three primaries that share the hash slots. It starts them on the first call, for all tests below tb.
+// redisCluster returns a function that returns the address of a Redis Cluster with three primaries.
+// The first call of that function starts the servers, and all subtests of tb share them.
 func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 	tb.Helper()
 	servers := sync.OnceValue(func() string {
@@ -68,8 +69,8 @@ func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 
 var zookeeperBegan sync.Once
 
-// zookeeperStore acquires a first lock on its first call. A new server loads classes for each kind of request, which
-// takes long on a busy machine.
+// zookeeperStore returns the address of a ZooKeeper store. The first call acquires a lock once, because a new server
+// loads classes for each kind of request, which takes long on a busy machine.
 func zookeeperStore(tb testing.TB, w workplace) string {
 	tb.Helper()
 	addr := testenv.DSN(tb, testenv.EngineZooKeeper)
@@ -86,8 +87,9 @@ func zookeeperStore(tb testing.TB, w workplace) string {
 	return "zk://" + addr + "/test-" + driver.NewNonce().String()
 }
 
-// redlockStore starts three servers on the first call, for all tests below tb. It lets each server vote at once, as if the server
-// had been running for a long time. The time limits are long, because servers on this machine may be slow.
+// redlockStore returns a function that returns the address of a Redlock store of three servers. The first call of that
+// function starts the servers, and all subtests of tb share them. Each server may vote at once, as if it had been
+// running for a long time. The time limits are long, because servers on this machine may be slow.
 func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
 	tb.Helper()
 	servers := sync.OnceValue(func() (addrs []string) {
@@ -108,14 +110,14 @@ func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
 	}
 }
 
-// giveVote lets a server vote as a node of Redlock.
+// giveVote makes a server vote at once as a node of Redlock, without the wait that a new server needs.
 func giveVote(tb testing.TB, node *redis.Client, prefix string) {
 	tb.Helper()
 	run := node.InfoMap(tb.Context(), "server").Item("Server", "run_id")
 	require.NoError(tb, node.HSet(tb.Context(), prefix+"node", "run_id", run, "since", 0, "admitted", 1, "top", 0, "floor", 0).Err())
 }
 
-// startServer starts a server for one test, which may kill it.
+// startServer starts a server that only one test uses, so the test may kill the server.
 func startServer(tb testing.TB, engine string, args ...string) *testserver.Server {
 	tb.Helper()
 	testenv.DSN(tb, engine) // skips the test on a machine that cannot start a server
@@ -127,7 +129,8 @@ func startServer(tb testing.TB, engine string, args ...string) *testserver.Serve
 	return s
 }
 
-// The library's advice to programmers is printed in the terms of the command line. A user can run the advice as printed.
+// If an error of the library advises a programmer to change an option, the command advises the equivalent option of the
+// command line. The advice works as printed.
 func TestAdviceIsForTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -148,8 +151,8 @@ func TestAdviceIsForTheCommandLine(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(w.dir, "never"))
 }
 
-// A Redlock server that may have lost its record of grants does not vote. Until enough servers vote, the lock counts as held, and
-// the message says why.
+// A Redlock server that may have lost its grants does not vote. Until a majority of the servers votes,
+// rowlock reports the lock as held, and the message says why.
 func TestRedlockWithoutAVoteIsHeld(t *testing.T) {
 	t.Parallel()
 	var addrs []string

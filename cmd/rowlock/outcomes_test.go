@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// ownStores returns stores on servers that only one test uses.
+// ownStores maps each kind of store to a function that starts servers which only one test uses.
 var ownStores = map[string]func(testing.TB) (store string, servers []*testserver.Server){
 	"redis": func(tb testing.TB) (string, []*testserver.Server) {
 		s := startServer(tb, testserver.Redis)
@@ -42,7 +42,7 @@ var ownStores = map[string]func(testing.TB) (store string, servers []*testserver
 	},
 }
 
-// wholeCluster gives all hash slots to one server, and waits until the server works as a Redis Cluster.
+// wholeCluster assigns all hash slots to one server, and waits until the server works as a Redis Cluster.
 func wholeCluster(tb testing.TB, addr string) {
 	tb.Helper()
 	node := redis.NewClient(&redis.Options{Addr: addr})
@@ -54,8 +54,9 @@ func wholeCluster(tb testing.TB, addr string) {
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
-// If the server dies while the command runs, rowlock stops the command within the TTL. The exit code says that the lock was lost.
-// Until the server runs again, every command reports an unavailable store. After that the lock is free.
+// If the server dies while the command runs, rowlock stops the command before the TTL has passed, and the exit code
+// says that the lock was lost. Until the server runs again, every subcommand reports an unavailable store.
+// After the restart the lock is free.
 func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()
 	for name, open := range ownStores {
@@ -94,7 +95,7 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 	}
 }
 
-// If a release gets no reply, rowlock has a separate exit code for this, because the release may or may not have taken effect.
+// If a release gets no reply, rowlock exits with a separate code, because the release may or may not have taken effect.
 func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -103,7 +104,7 @@ func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
 	}{
 		"redis":     {redisStore, regexp.MustCompile("lock-of-this-test")},
 		"etcd":      {etcdStore, regexp.MustCompile("lock-of-this-test/%-x-[0-9a-f]{8}")},                           // the holder's key
-		"zookeeper": {zookeeperStore, regexp.MustCompile("\x00\x00\x00\x02\x00\x00\x00.[^\x00]*lock-of-this-test")}, // request type 2 is delete
+		"zookeeper": {zookeeperStore, regexp.MustCompile("\x00\x00\x00\x02\x00\x00\x00.[^\x00]*lock-of-this-test")}, // the bytes of a ZooKeeper request of type 2, which is delete
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

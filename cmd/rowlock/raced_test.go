@@ -2,9 +2,10 @@
 
 package main
 
-// raced are the stores that are tested only without the race detector, because the command uses the same code for another store.
+// raced lists the stores that tests skip under the race detector, because another store of the tests uses the same
+// code.
 var raced = []string{"default", "mariadb", "mariadb-getlock", "redis-cluster"}
 
-// racedPages are the pages whose consoles run under the race detector. The consoles of other pages use the same code with the
-// stores of TestScripts and TestSecuredStores.
+// racedPages lists the only pages whose consoles run under the race detector. TestScripts and TestSecuredStores run the
+// code that the other pages use.
 var racedPages = []string{"README.md"}

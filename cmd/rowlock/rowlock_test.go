@@ -20,13 +20,13 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// TestMain makes the test binary run the command if its name is rowlock. So the command is tested as it was built: with
-// the race detector if the tests have it.
+// TestMain runs the command rowlock if the test binary was started under that name. So the command has the race
+// detector if the tests have it.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "rowlock" {
 		main()
 	}
-	if filepath.Base(os.Args[0]) == "sqlite3" { // the consoles of the pages call this program as sqlite3
+	if filepath.Base(os.Args[0]) == "sqlite3" { // the consoles of the pages start this test binary under the name sqlite3
 		if err := sqlite3(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // scriptTimeout ends a script that hangs, so that its test fails.
 const scriptTimeout = time.Minute
 
-// leftOut lists the scripts that do not run on some stores, with the reason.
+// leftOut maps each script that does not run on some stores to these stores and the reason.
 var leftOut = map[string][]exception{
 	"closed":        {{ofSessions, "a session lock is free when it is released: session_usage has the error"}, {ofForgetful, "the store keeps nothing about a free lock: forgetful"}},
 	"demo":          {{ofSessions, "the demonstration needs a lease that expires: session_usage has the error"}, {ofKeyValues, "it needs a table: keyvalue_usage has the error"}},
@@ -69,7 +69,7 @@ var leftOut = map[string][]exception{
 	"keyvalue_usage": {{ofSessions, "only for stores without tables: session_usage"}, {ofOthers(ofKeyValues), "only for stores without tables: usage"}},
 }
 
-// exception is a script that does not run on stores whose names match.
+// exception names the stores on which a script does not run, by a pattern, and the reason.
 type exception struct {
 	of  interface{ MatchString(string) bool }
 	why string
@@ -84,14 +84,14 @@ var (
 	ofForgetful = regexp.MustCompile("^(etcd|zookeeper)$")
 )
 
-// others matches every text that a pattern does not match.
+// others matches every text that the pattern than does not match.
 type others struct{ than *regexp.Regexp }
 
 func ofOthers(than *regexp.Regexp) others { return others{than} }
 
 func (o others) MatchString(s string) bool { return !o.than.MatchString(s) }
 
-// TestScripts runs each script in testdata on each store. The first lines of a script say what it tests.
+// TestScripts runs each script in testdata on each store. The first lines of a script say what the script tests.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob("testdata/*.sh")
@@ -154,7 +154,7 @@ func isLeftOut(script, store string) (why string) {
 	return ""
 }
 
-// instead reports whether the text why names a script that runs on the store instead.
+// instead reports whether the reason why names another script that covers the store.
 func instead(why, store string) bool {
 	for _, word := range strings.FieldsFunc(why, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }) {
 		if _, err := os.Stat(filepath.Join("testdata", word+".sh")); err == nil {
@@ -166,8 +166,8 @@ func instead(why, store string) bool {
 	return false
 }
 
-// workplace is a folder and an environment. Processes in this environment find the command, and the command keeps its default
-// store in the folder.
+// workplace is a folder and an environment for processes of a test. The environment's PATH contains the command
+// rowlock, and the command's default store is in the folder.
 type workplace struct {
 	dir string
 	env []string
@@ -190,7 +190,8 @@ func newWorkplace(tb testing.TB) workplace {
 	return w
 }
 
-// command returns a program that runs in the workplace, in its own process group. The group is killed after limit.
+// command returns a command that runs a program in the workplace's folder, in its own process group.
+// The group is killed after limit.
 func (w workplace) command(tb testing.TB, limit time.Duration, name string, args ...string) *exec.Cmd {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -226,7 +227,7 @@ func (w workplace) script(tb testing.TB, script string) {
 	}
 }
 
-// migrated creates the tables of the store on a server.
+// migrated creates the lock tables in the store, and returns the store.
 func migrated(tb testing.TB, w workplace, store string) string {
 	tb.Helper()
 	output, err := w.command(tb, scriptTimeout, "rowlock", "migrate", "up", "--store", store).CombinedOutput()

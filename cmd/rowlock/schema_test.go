@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// The command creates no table in a server's database unless the user requests this. The message says how to request this, and
-// does not contain the password.
+// The command does not create tables in a server's database by itself. The message says how to create the tables,
+// and does not contain the password.
 func TestMissingTableOnServer(t *testing.T) {
 	t.Parallel()
 	u, err := url.Parse(testenv.Postgres(t))
@@ -37,7 +37,8 @@ func TestMissingTableOnServer(t *testing.T) {
 	require.Zero(t, code, output)
 }
 
-// The command also does not change a SQLite file of an application. A SQLite file without other tables belongs to the command.
+// The command creates no tables in a SQLite file that has tables of an application. In a SQLite file without other
+// tables, the command creates its tables by itself.
 func TestMissingTableInFile(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -60,7 +61,7 @@ func TestMissingTableInFile(t *testing.T) {
 	require.Zero(t, code, output)
 }
 
-// If a file cannot be opened, the store counts as unavailable, and the lock does not count as held.
+// If a SQLite file cannot be opened, the exit code says that the store is unavailable, and not that the lock is held.
 func TestFileThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -68,7 +69,7 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 	require.Equal(t, 69, code, output)
 }
 
-// The command uses the names of files exactly as given.
+// The command opens a SQLite file whose name contains special characters under exactly that name.
 func TestFileWithSpecialName(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -91,8 +92,8 @@ func (w workplace) run(tb testing.TB, args ...string) (int, string) {
 	return 0, string(output)
 }
 
-// If other migrations have created the tables, the command uses these tables and does not migrate them. The command says that
-// other migrations have created them.
+// If a user's own migrations have created the tables, the command uses the tables, and does not migrate them.
+// The message of migrate says that other migrations have created the tables.
 func TestTablesOfOtherMigrations(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

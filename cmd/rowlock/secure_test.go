@@ -31,11 +31,12 @@ import (
 
 const secret = "s3cr3t/p?ss"
 
-// account is the account on the secured servers, in the form used in a store's address.
+// account is the user and the password on the secured servers, escaped for a store's address.
 const account = "app:s3cr3t%2Fp%3Fss@"
 
-// Every command works over TLS with a private certificate authority and a password. If the certificate or the password is wrong,
-// the error says so and contains no password. The store then counts as unavailable, and the lock does not count as held.
+// Every subcommand works over TLS with a private certificate authority and a password. If the certificate or the
+// password is wrong, the error says so, and contains no password. The exit code then says that the store is
+// unavailable, and not that the lock is held.
 func TestSecuredStores(t *testing.T) {
 	t.Parallel()
 	ours, stranger := certificate(t), certificate(t)
@@ -87,7 +88,8 @@ func TestSecuredStores(t *testing.T) {
 	}
 }
 
-// securedRedis also requires a client certificate. Its account has only the documented permissions.
+// securedRedis returns the address of a Redis server with TLS that requires a password and a client certificate.
+// The account has only the documented permissions.
 func securedRedis(tb testing.TB, p pair, args ...string) string {
 	tb.Helper()
 	port := freePort(tb)
@@ -99,7 +101,7 @@ func securedRedis(tb testing.TB, p pair, args ...string) string {
 	}
 	root := redis.NewClient(&redis.Options{Addr: plain})
 	defer root.Close()
-	giveVote(tb, root, "secured") // the servers of a redlock store need a vote
+	giveVote(tb, root, "secured") // otherwise the new servers of a redlock store would not vote
 	require.NoError(tb, root.ACLSetUser(tb.Context(), "app", "on", ">"+secret, "~secured*", "&secured*",
 		"+eval", "+evalsha", "+info", "+scan", "+subscribe", "+ssubscribe", "+publish", "+time", "+cluster|shards", "+cluster|slots",
 		"+hget", "+hmget", "+hset", "+del", "+pexpire").Err())
@@ -125,7 +127,7 @@ func securedRedlock(tb testing.TB, p pair) string {
 	return securedRedis(tb, p) + "," + securedRedis(tb, p) + "," + securedRedis(tb, p) + "?node_timeout=5s&prefix=secured:&"
 }
 
-// securedEtcd also requires a client certificate.
+// securedEtcd returns the address of an etcd server with TLS that requires a password and a client certificate.
 func securedEtcd(tb testing.TB, p pair) string {
 	tb.Helper()
 	testenv.DSN(tb, testenv.EngineEtcd)
@@ -153,7 +155,8 @@ func securedEtcd(tb testing.TB, p pair) string {
 	return s.Addr + "/?prefix=secured&"
 }
 
-// securedZooKeeper starts a TLS proxy in front of a server without TLS, because the server's own TLS needs another Java library.
+// securedZooKeeper returns the address of a TLS proxy in front of a ZooKeeper server without TLS, because the server's
+// own TLS needs another Java library.
 func securedZooKeeper(tb testing.TB, p pair) string {
 	tb.Helper()
 	u, err := url.Parse(zookeeperStore(tb, newWorkplace(tb)))
@@ -169,7 +172,7 @@ func securedZooKeeper(tb testing.TB, p pair) string {
 
 // pair is a self-signed certificate of this machine, and its key.
 type pair struct {
-	cert, key string // paths of the files
+	cert, key string // the paths of the PEM files
 	trust     *tls.Config
 }
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command that reads from its user gets the terminal, although the command runs in its own process group.
+// A command that reads from the terminal gets the user's input, although the command runs in its own process group.
 func TestCommandReadsTheTerminal(t *testing.T) {
 	t.Parallel()
 	user := login(t, `rowlock run job -- sh -c 'echo ready; read line; echo "got $line"'; echo "code $?"`)
@@ -35,8 +35,8 @@ func TestSuspendAndGoOn(t *testing.T) {
 	user.sees("code 0")
 }
 
-// If a command was suspended for longer than its lease, rowlock stops the command instead of continuing it. The command must not
-// execute a single step without the lock.
+// If a command was suspended for longer than its lease, rowlock kills the command and never continues it.
+// So the command executes nothing without the lock.
 func TestSuspendedForTooLongIsLost(t *testing.T) {
 	t.Parallel()
 	user := login(t, `set -m; rowlock run job --ttl 1s -- sh -c 'echo ready; read line; echo "got $line"'; echo back; `+
@@ -48,7 +48,7 @@ func TestSuspendedForTooLongIsLost(t *testing.T) {
 	require.NotContains(t, user.seen.String(), "got")
 }
 
-// The interrupt key ends the command, and then rowlock ends.
+// The interrupt key ends the command, and rowlock ends after the command.
 func TestInterruptKey(t *testing.T) {
 	t.Parallel()
 	user := login(t, `trap : INT; rowlock run job -- sh -c 'echo ready; while :; do read line || exit; done'; echo "code $?"`)
@@ -57,7 +57,7 @@ func TestInterruptKey(t *testing.T) {
 	user.sees("code 130")
 }
 
-// person is a user at a terminal.
+// person simulates a user at a terminal.
 type person struct {
 	tb     testing.TB
 	tty    *os.File

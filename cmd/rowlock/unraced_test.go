@@ -2,6 +2,6 @@
 
 package main
 
-var raced []string // no store is left out: see raced_test.go
+var raced []string // without the race detector no store is skipped: see raced_test.go
 
-var racedPages []string // all pages are run: see raced_test.go
+var racedPages []string // without the race detector the consoles of all pages run: see raced_test.go

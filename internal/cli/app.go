@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// app is one run of the command.
+// app holds the global options and the state of one run of the command.
 type app struct {
 	std system.Stdio
 	log *terminal.Messages
@@ -26,13 +26,13 @@ type app struct {
 	store, namespace, table, format string
 	quiet                           bool
 
-	started bool   // the command line was parsed
+	started bool   // true after the command line was parsed
 	hint    string // the command line that shows the matching help
 	code    int    // the exit code if there is no error
 }
 
-// newWaiting returns the display of the holder for whom a command waits. It draws an updated line only if messages
-// are sentences.
+// newWaiting returns the display that shows who holds the lock while a command waits. It draws a line that is updated
+// only if the format of messages is text.
 func (a *app) newWaiting(limit time.Duration) *terminal.Waiting {
 	if a.format == terminal.FormatText && !a.quiet {
 		return terminal.NewWaiting(a.log, a.std.Err, limit)
@@ -40,17 +40,18 @@ func (a *app) newWaiting(limit time.Duration) *terminal.Waiting {
 	return terminal.NewWaiting(a.log, nil, limit)
 }
 
-// These constants bound the command's calls of a store, except the wait for a lock. A store that hangs is reported.
+// Time limits for calls to the store. If the store does not answer in time, the command reports an unavailable store.
+// The wait for a lock has no such limit.
 const (
 	inspectTimeout = 10 * time.Second
 	migrateTimeout = time.Minute
-	pruneTimeout   = 10 * time.Minute // each of its transactions has a separate limit
+	pruneTimeout   = 10 * time.Minute // for the whole command; each transaction of a prune also has its own limit
 )
 
-// location returns the store that --store names, or the default store.
+// location returns the location of the store that --store names, or of the default store.
 func (a *app) location() (store.Location, error) { return store.Locate(a.store, a.std.Env) }
 
-// openUnmigrated opens the store without touching the schema.
+// openUnmigrated opens the store, and neither creates nor checks its tables.
 func (a *app) openUnmigrated(ctx context.Context) (*store.Store, error) {
 	table, err := sqltable.Parse(a.table)
 	if err != nil {
@@ -63,7 +64,8 @@ func (a *app) openUnmigrated(ctx context.Context) (*store.Store, error) {
 	return store.Open(ctx, at, table)
 }
 
-// openStore opens the store that the flags name. It migrates a SQLite file that contains no tables of other programs.
+// openStore opens the store that the flags name. If the store is a SQLite file without tables of other programs,
+// openStore migrates the file.
 func (a *app) openStore(ctx context.Context) (*store.Store, error) {
 	s, err := a.openUnmigrated(ctx)
 	if err != nil {
@@ -84,12 +86,13 @@ func (a *app) openStore(ctx context.Context) (*store.Store, error) {
 	return s, nil
 }
 
-// withStore opens the store for one operation that takes only a moment, and explains errors.
+// withStore opens the store, calls do with the time limit inspectTimeout, and closes the store. It adds the store and a
+// hint to errors.
 func (a *app) withStore(ctx context.Context, do func(context.Context, *store.Store) error) error {
 	return a.withStoreFor(ctx, inspectTimeout, do)
 }
 
-// withStoreFor is withStore with a limit.
+// withStoreFor is like withStore, but with the time limit limit.
 func (a *app) withStoreFor(ctx context.Context, limit time.Duration, do func(context.Context, *store.Store) error) error {
 	s, err := a.openStore(ctx)
 	if err != nil {
@@ -109,7 +112,7 @@ func (a *app) noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// key returns the lock that the only argument names.
+// key checks that the command has one argument, and that the argument is a valid lock name.
 func (a *app) key(cmd *cobra.Command, args []string) error {
 	a.hint = cmd.CommandPath() + " --help"
 	switch {
@@ -121,7 +124,8 @@ func (a *app) key(cmd *cobra.Command, args []string) error {
 	return checkName("NAME", args[0], driver.MaxName)
 }
 
-// checkName refuses an invalid namespace or resource name.
+// checkName returns a usage error if s is longer than most bytes, or is not UTF-8. The parameter what names the
+// argument.
 func checkName(what, s string, most int) error {
 	if len(s) > most || !utf8.ValidString(s) {
 		return exit.Usagef("%s: want at most %d bytes of UTF-8", what, most)

@@ -1,6 +1,7 @@
-// Package cli is the command rowlock. It runs a command while it holds a lock, and shows and repairs locks and their
-// tables. The commands and their flags are here, one file for each command or group. cli.go contains the root
-// command, and app.go what the commands share. The subpackages are:
+// Package cli implements the command rowlock. The command runs other commands while it holds a lock,
+// and shows and repairs locks and their tables. This package contains the subcommands and their flags:
+// one file for each subcommand or group of subcommands. cli.go contains the root command, and app.go contains functions
+// that the subcommands share. The subpackages are:
 //
 //	store     a URL becomes a backend
 //	job       a command under a lease
@@ -28,14 +29,14 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Main runs the command with the arguments, without the program's name, and returns the exit code. When ctx ends,
-// waiting ends. Main itself sets no limit.
+// Main runs the command with args, which do not include the program's name, and returns the exit code.
+// If ctx ends while the command waits for a lock, the wait ends. Main itself sets no time limit.
 func Main(ctx context.Context, args []string, std system.Stdio) int {
 	if child.IsGuard(args) {
 		return child.BeGuard(std.In)
 	}
 	a := &app{std: std, format: terminal.FormatText}
-	a.log = terminal.NewMessages(std.Err, terminal.FormatText, false) // used until the flags are read
+	a.log = terminal.NewMessages(std.Err, terminal.FormatText, false) // for messages that are written before the flags are parsed
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(std.In)
@@ -45,7 +46,7 @@ func Main(ctx context.Context, args []string, std system.Stdio) int {
 	if err != nil {
 		err = asUsage(err, a.started)
 		if !a.started {
-			a.log = terminal.NewMessages(std.Err, a.format, a.quiet) // uses the flags that were read
+			a.log = terminal.NewMessages(std.Err, a.format, a.quiet) // with the format and the option --quiet from the flags
 		}
 		a.log.Fail(err)
 		if exit.Code(err) == exit.Usage && !a.started {
@@ -103,7 +104,7 @@ Other users of the machine can see a password in --store. They cannot see a pass
 	}
 	root.Version = version(debug.ReadBuildInfo())
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(strings.TrimSuffix(root.UsageTemplate(), "\n") + "\n" + seeExitCodes + "\n") // the template applies to every command
+	root.SetUsageTemplate(strings.TrimSuffix(root.UsageTemplate(), "\n") + "\n" + seeExitCodes + "\n") // all subcommands inherit the template
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.hint = cmd.CommandPath() + " --help"
@@ -121,7 +122,8 @@ Other users of the machine can see a password in --store. They cannot see a pass
 	return root
 }
 
-// asUsage turns an error of cobra into a usage error. Such an error occurs before any code of this package runs.
+// asUsage turns an error of cobra into a usage error. An error comes from cobra if no code of a subcommand has started
+// yet.
 func asUsage(err error, started bool) error {
 	if !started && exit.Code(err) == exit.Internal {
 		what, like, found := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
@@ -133,10 +135,10 @@ func asUsage(err error, started bool) error {
 	return err
 }
 
-// seeExitCodes is the last line of each command's help.
+// seeExitCodes is the last line in the help of every subcommand.
 const seeExitCodes = `What each exit code means: rowlock help exit-codes`
 
-// exitCodesTopic is what "rowlock help exit-codes" writes.
+// exitCodesTopic returns the help topic that "rowlock help exit-codes" prints.
 func exitCodesTopic() *cobra.Command {
 	topic := &cobra.Command{
 		Use:   "exit-codes",
@@ -147,7 +149,8 @@ func exitCodesTopic() *cobra.Command {
 	return topic
 }
 
-// refuseUnknownHelp makes "rowlock help" of an unknown command a usage error, because cobra reports no error.
+// refuseUnknownHelp makes "rowlock help" return a usage error for an unknown subcommand. Without it cobra reports no
+// error.
 func refuseUnknownHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, help := range root.Commands() {

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// shells are the shells for which completion is available.
+// shells lists the shells for which completion is available.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func (a *app) completionCommand() *cobra.Command {
@@ -49,8 +49,8 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 }
 
-// completeWords completes values that are one of a few words. It disables the completion of other values, because
-// they are not file names.
+// completeWords completes option values that are one of a few words. For other options and arguments it disables the
+// completion with file names.
 func completeWords(root *cobra.Command) {
 	each := func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -59,7 +59,7 @@ func completeWords(root *cobra.Command) {
 				values = cobra.FixedCompletions(choice.choices, cobra.ShellCompDirectiveNoFileComp)
 			}
 			if f.Value.Type() != "bool" {
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, values) // fails if the parent has registered the same completion
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, values) // ignores the error for a flag whose completion is already registered
 			}
 		})
 	}
@@ -67,12 +67,12 @@ func completeWords(root *cobra.Command) {
 	for _, cmd := range subcommands(root) {
 		each(cmd)
 		if cmd.Name() != "run" && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
-			cmd.ValidArgsFunction = cobra.NoFileCompletions // the argument is a lock's name; the arguments of run include a command
+			cmd.ValidArgsFunction = cobra.NoFileCompletions // the argument is the name of a lock, and not a file; run is different, because its arguments include a command
 		}
 	}
 }
 
-// subcommands returns all commands below cmd, each before its own subcommands. It leaves out the topics of the help.
+// subcommands returns all subcommands of cmd at every level, each before its own subcommands. It omits the help topics.
 func subcommands(cmd *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		if sub.Name() != "help" && !sub.Hidden && !sub.IsAdditionalHelpTopicCommand() {

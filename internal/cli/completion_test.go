@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// Shells complete commands, options, and values that are words. A value that is neither a word nor a file is not
-// completed with file names.
+// Completion proposes subcommands, options, and option values that are one of a few words. It proposes file names only
+// for arguments that are files.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -52,8 +52,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// The manual page contains every command, every option and every exit code. roff interprets no line of a text as a
-// request. If groff is installed, it reports no warning.
+// The manual page contains every subcommand, every option and every exit code. No line of a help text is interpreted as
+// a roff request. If groff is installed, groff reports no warning.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	code, page, stderr := call(t, nil, "man")

@@ -45,8 +45,8 @@ accepts the write, and B's change is lost.
 	return cmd
 }
 
-// demonstrate runs show on the demonstration's store, and cleans up afterwards, even if a signal or the time limit
-// ends show.
+// demonstrate opens the demonstration's store and calls show. Afterwards it drops the demonstration's table,
+// even if a signal or the time limit has ended show.
 func (a *app) demonstrate(cmd *cobra.Command, limit time.Duration, show func(context.Context, *demo.Demo) error) error {
 	sig := system.CatchSignals()
 	defer sig.Release()

@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// eachDemoStore runs test with the options that name a store: without options, and with a migrated store of each
-// kind.
+// eachDemoStore calls test with the options that name a store: once without options, and once for a migrated store of
+// each kind.
 func eachDemoStore(t *testing.T, test func(t *testing.T, where ...string)) {
 	t.Helper()
 	t.Parallel()
@@ -43,7 +43,7 @@ func eachDemoStore(t *testing.T, test func(t *testing.T, where ...string)) {
 	}
 }
 
-// rowlockMain runs the command in this process, without the environment's variables that name a store.
+// rowlockMain runs the command in this process, without the environment variables that name a store.
 func rowlockMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -101,8 +101,9 @@ var (
 	demoTimes  = regexp.MustCompile(`(?m)^ *\d+\.\d s`)
 )
 
-// toldOf returns the output with all times replaced by 0.0 s and with tokens numbered by size. It removes the store's
-// address and the line that B waits. On a slow machine A's lease has expired before B would wait.
+// toldOf returns the output in a form that is equal for every run. It replaces all times by 0.0 s, and tokens by their
+// rank. It removes the store's address. It also removes the line that says that B waits: on a slow machine A's lease
+// may expire before B has to wait.
 func toldOf(t *testing.T, out string) string {
 	t.Helper()
 	var kept strings.Builder
@@ -128,8 +129,9 @@ func toldOf(t *testing.T, out string) string {
 	return demoTimes.ReplaceAllString(out, "0.0 s")
 }
 
-// With the fence the stale write is refused and the balance is correct. Without the fence, the output shows the
-// damage. The output is the same each time, except for times and tokens. The second run finds no rows of the first.
+// With the fence the stale write is rejected, and the balance is correct. Without the fence the output shows the lost
+// update. The output is the same in each run, except for times and tokens. The second run finds no rows of the first
+// run.
 func TestDemo(t *testing.T) {
 	eachDemoStore(t, func(t *testing.T, where ...string) {
 		for option, told := range map[string]string{"--no-fence=false": demoFenced, "--no-fence": demoDamage} {
@@ -161,8 +163,8 @@ func TestDemoStock(t *testing.T) {
 	})
 }
 
-// A demonstration in a database without the lock tables creates nothing, and says how to create the tables. If a
-// table with the demonstration's name exists, the demonstration does not drop it.
+// In a database without the lock tables, a demonstration creates nothing, and says how to create the tables.
+// If a table rowlock_demo already exists, the demonstration fails, and does not drop that table.
 func TestDemoTouchesNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	file := "sqlite:" + filepath.Join(t.TempDir(), "app.db")
@@ -188,8 +190,8 @@ func TestDemoTouchesNothingOfOthers(t *testing.T) {
 	require.NoError(t, err, "it is as it was")
 }
 
-// The demonstration also reports a database that has the lock table and no fence table. It drops its
-// own table again.
+// In a database that has the lock table but no fence table, the demonstration says how to create the fence table,
+// and drops the table rowlock_demo.
 func TestDemoWithoutFenceTable(t *testing.T) {
 	t.Parallel()
 	file := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")
@@ -207,7 +209,7 @@ func TestDemoWithoutFenceTable(t *testing.T) {
 	}
 }
 
-// Invalid options are a usage error.
+// An invalid option of the demonstrations is a usage error.
 func TestDemoUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"stock", "--workers", "0"}, {"stock", "--stock", "100000"}, {"stock", "--no-fence"}, {"stick"}} {

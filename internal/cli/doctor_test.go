@@ -10,7 +10,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A connection to a server on this machine is not encrypted, and doctor says that it stays on the machine.
+// If the connection to a server on this machine is not encrypted, doctor says that the connection does not leave the
+// machine.
 func TestDoctorSeesThatAConnectionStaysOnThisMachine(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) string{"postgres": testenv.Postgres, "mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
@@ -22,7 +23,7 @@ func TestDoctorSeesThatAConnectionStaysOnThisMachine(t *testing.T) {
 	}
 }
 
-// A connection that may leave the machine, because one of several hosts is on another machine, is a warning.
+// If one of several hosts in the address is another machine, doctor warns that the connection is not encrypted.
 func TestEncryptionIsToldOfEveryHost(t *testing.T) {
 	t.Parallel()
 	several, err := url.Parse(testenv.Postgres(t))

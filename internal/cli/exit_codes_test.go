@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// The help lists the exit codes once, in a topic to which the help of each command refers. docs/command.md has the
-// same table.
+// The help lists the exit codes in one topic. The help of each subcommand refers to that topic. docs/command.md
+// contains the same table.
 func TestExitCodesStandOnce(t *testing.T) {
 	t.Parallel()
 	code, topic, stderr := call(t, nil, "help", "exit-codes")

@@ -27,7 +27,8 @@ The transactions of the resource reject every other holder. Marks are in the dat
 	return cmd
 }
 
-// withMarks is like withStoreFor, for operations on marks.
+// withMarks is like withStoreFor, for operations on marks of the fence. It returns a usage error if the store has no
+// tables.
 func (a *app) withMarks(ctx context.Context, limit time.Duration, do func(context.Context, *store.Store) error) error {
 	at, err := a.location()
 	if err == nil {

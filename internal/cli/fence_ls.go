@@ -15,13 +15,13 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// markView is the output of fence ls for a mark.
+// markView is the output of "fence ls" for one mark.
 type markView struct {
 	Namespace string  `json:"namespace"`
 	Resource  string  `json:"resource"`
 	Token     int64   `json:"token"`       // zero if the mark was reset after the last seal
-	Domain    string  `json:"domain"`      // the domain of that token: the store, a space, the lock
-	Resets    int64   `json:"resets"`      // how often the mark was reset
+	Domain    string  `json:"domain"`      // where the token comes from: the kind of store, a space, and the lock
+	Resets    int64   `json:"resets"`      // the number of resets of the mark
 	Age       float64 `json:"age_seconds"` // the time since the last seal or reset, by the store's clock
 
 	mark fence.Mark
@@ -46,7 +46,7 @@ after the last seal. AGE is the time since the last seal or reset. RESETS is the
 			if err != nil {
 				return exit.With(exit.Unavailable, err)
 			}
-			views := []markView{} // not null in JSON
+			views := []markView{} // an empty list is [] in JSON, and not null
 			for _, m := range list {
 				views = append(views, markView{m.Namespace, m.Resource, int64(m.Token), m.Domain, m.Resets, terminal.Seconds(m.Age), m})
 			}
@@ -59,7 +59,7 @@ after the last seal. AGE is the time since the last seal or reset. RESETS is the
 	return cmd
 }
 
-// writeMarks writes marks in columns. It shows the namespace only if the list may contain several.
+// writeMarks writes marks in columns. It writes the namespace only if namespaces is true.
 func writeMarks(w io.Writer, marks []markView, namespaces bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	head := []string{"RESOURCE", "TOKEN", "AGE", "RESETS", "DOMAIN"}

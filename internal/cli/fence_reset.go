@@ -61,7 +61,7 @@ backup.`,
 	return cmd
 }
 
-// resetAll resets all marks, or the marks of one namespace if a namespace is given.
+// resetAll resets all marks of the namespace in --namespace, or of all namespaces without that option.
 func (a *app) resetAll(ctx context.Context) error {
 	which, attrs := "every mark", []slog.Attr(nil)
 	if a.namespace != "" {
@@ -73,7 +73,7 @@ func (a *app) resetAll(ctx context.Context) error {
 	})
 }
 
-// reset runs the function do, which resets marks, and reports the result.
+// reset calls do, which resets marks, and writes a message about the result.
 func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, do func(context.Context, *fence.Guard) error) error {
 	return a.withMarks(ctx, inspectTimeout, func(ctx context.Context, s *store.Store) error {
 		if err := s.DB.PingContext(ctx); err != nil {
@@ -87,7 +87,8 @@ func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, 
 	})
 }
 
-// notReset adds an exit code to the error of a reset. The parameter ofStore contains the options that name the store.
+// notReset adds an exit code to the error of a reset. The parameter ofStore contains the command-line options that name
+// the store.
 func notReset(what, ofStore string, err error) error {
 	var other *fence.NoMarkError
 	var schema *fence.SchemaError
@@ -103,7 +104,7 @@ func notReset(what, ofStore string, err error) error {
 	}
 }
 
-// resource checks the only argument.
+// resource checks that the command has one argument, and that the argument is a valid resource name.
 func (a *app) resource(cmd *cobra.Command, args []string) error {
 	a.hint = cmd.CommandPath() + " --help"
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// The exit code says whether a mark was reset, was not reset, or may have been reset.
+// After a failed reset, the exit code says whether the mark was not reset or may have been reset.
 func TestNotReset(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[int]error{

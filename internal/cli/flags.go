@@ -13,7 +13,8 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// durationValue is a flag for a duration that is not negative. It accepts inf if the flag allows no limit.
+// durationValue is the value of a flag for a duration that is not negative. Some flags also accept inf,
+// which means no limit.
 type durationValue struct {
 	d        *time.Duration
 	infinite bool
@@ -22,7 +23,7 @@ type durationValue struct {
 func (v durationValue) String() string {
 	switch {
 	case v.d == nil || *v.d == 0:
-		return "" // the help shows no default for an empty text
+		return "" // with an empty text the help shows no default
 	case *v.d == terminal.Forever:
 		return "inf"
 	default:
@@ -52,7 +53,7 @@ func (v durationValue) Set(s string) error {
 // Type returns the word that the help shows for the value.
 func (v durationValue) Type() string { return "duration" }
 
-// choiceValue is a flag whose value is one of a few words.
+// choiceValue is the value of a flag that accepts only a few words.
 type choiceValue struct {
 	s       *string
 	choices []string
@@ -76,10 +77,10 @@ func (v choiceValue) Set(s string) error {
 	return fmt.Errorf("write %s", strings.Join(v.choices, ", "))
 }
 
-// Type is what the help calls the value.
+// Type returns the words that the help shows for the value.
 func (v choiceValue) Type() string { return strings.Join(v.choices, "|") }
 
-// flagError describes in one sentence what is wrong with a flag.
+// flagError returns a usage error that says in one sentence what is wrong with a flag.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -91,7 +92,7 @@ func flagError(err error) error {
 	return exit.Usagef("--%s=%s: %w", invalid.GetFlag().Name, invalid.GetValue(), inWords(invalid.Unwrap()))
 }
 
-// inWords replaces an error of package strconv with a description of the expected value.
+// inWords replaces an error of package strconv with a sentence about the expected value.
 func inWords(err error) error {
 	var number *strconv.NumError
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// A duration has a unit. The value inf is accepted only if waiting without a limit makes sense.
+// A duration needs a unit. Only flags for which no limit makes sense accept inf.
 func TestDurations(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{"0": 0, "500ms": 500 * time.Millisecond, "1h30m": 90 * time.Minute, "30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "inf": terminal.Forever} {
@@ -27,7 +27,7 @@ func TestDurations(t *testing.T) {
 	assert.Error(t, durationValue{&d, false}.Set("inf"))
 }
 
-// NAME comes before --, and the command comes after it.
+// "rowlock run" requires one name before --, and a command after it.
 func TestRunArguments(t *testing.T) {
 	t.Parallel()
 	assert.NoError(t, checkRunArgs(1, []string{"job", "cmd"}))

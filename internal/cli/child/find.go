@@ -1,5 +1,5 @@
-// Package child starts a command in a process group of its own, or in a job object on Windows. It makes sure that the
-// whole group ends, even if rowlock is killed. It does not know about locks.
+// Package child starts a command in its own process group, or in a job object on Windows. It makes sure that all
+// processes of the group end, even if rowlock is killed. The package does not use locks.
 package child
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Find finds the command, before any lock is acquired for it.
+// Find returns the path of the command, as exec.LookPath does, and checks that the file can be executed.
+// rowlock calls Find before it acquires the lock.
 func Find(command string) (string, error) {
 	path, err := exec.LookPath(command)
 	switch {
@@ -29,17 +30,18 @@ func Find(command string) (string, error) {
 	}
 }
 
-// command returns the command for path. It gets rowlock's own files instead of pipes, and runs without a shell.
+// command returns an exec.Cmd that runs path without a shell. The process inherits rowlock's stdin, stdout and stderr,
+// without pipes.
 func command(path string, argv, env []string, std system.Stdio) *exec.Cmd {
 	return &exec.Cmd{Path: path, Args: argv, Env: env, Stdin: std.In, Stdout: std.Out, Stderr: std.Err}
 }
 
-// startFailure returns the error of a command that was found and could not be started.
+// startFailure adds an exit code and a hint to the error of a command that was found but could not be started.
 func startFailure(path string, err error) error {
 	code := exit.NotExecutable
 	hint := ""
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // of a script: its interpreter is missing
+	case errors.Is(err, fs.ErrNotExist): // the file exists, so the script's interpreter is missing
 		code = exit.NotFound
 	case isNoProgram(err):
 		hint = " (a script needs a first line such as #!/bin/sh)"
@@ -49,7 +51,7 @@ func startFailure(path string, err error) error {
 	return exit.Failf(code, "%s: cannot be executed: %w%s", terminal.Quoted(path), reason(err), hint)
 }
 
-// reason returns the system's error without the operation and the path, which the message already has.
+// reason returns only the system's error from a path error, because the message already contains the path.
 func reason(err error) error {
 	var pathErr *os.PathError
 	var execErr *exec.Error

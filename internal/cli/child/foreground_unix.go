@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Foreground is the controlling terminal, if there is one. A command in a process group of its own is in the background
-// of that terminal. If it reads from its user, the system stops it (termios(3): SIGTTIN, SIGTTOU). Only then is the
-// terminal lent to the group: in "rowlock run … | less" the terminal belongs to less.
+// Foreground manages which process group is in the foreground of the controlling terminal, if there is one.
+// The command has its own process group, which starts in the background. If the command reads from the terminal,
+// the system stops it (termios(3): SIGTTIN, SIGTTOU). Only then does rowlock lend the terminal, by making the command's
+// group the foreground group. In "rowlock run … | less", for example, less must keep the terminal.
 type Foreground struct {
 	tty     *os.File
 	lent    bool
@@ -25,19 +26,20 @@ func (t *Foreground) Forward(c *Process, sig os.Signal) {
 	c.signal(sig)
 }
 
-// ChildPaused handles that sig has stopped the command. If the stop has nothing to do with the terminal, ChildPaused
-// does nothing: the process that stopped the command also continues it.
+// ChildPaused is called after the signal sig has stopped the command. If the stop has nothing to do with the terminal,
+// ChildPaused does nothing, because the process that stopped the command also has to continue it.
 //
-// If a shell would suspend the command, ChildPaused calls suspend, which suspends rowlock, so that the shell gets its
-// terminal back. No lease is renewed meanwhile. suspend reports whether the lease is still trusted, so that the command
-// may continue.
+// If the user has pressed the suspend key, ChildPaused calls suspend, which suspends rowlock, so that the shell gets
+// the terminal back. While rowlock is suspended, no lease is renewed. suspend returns true if the lease is still
+// trusted afterwards. Only then does ChildPaused continue the command.
 func (t *Foreground) ChildPaused(c *Process, sig syscall.Signal, suspend func() (trusted bool)) {
 	if !t.open() {
 		return
 	}
 	switch sig {
 	case unix.SIGTTIN, unix.SIGTTOU:
-		// Continuing a stopped process cancels another stop that is pending.
+		// If the suspend key was pressed before, TSTP is pending in the group, and CONT would cancel it.
+		// So rowlock then suspends the command, and does not lend the terminal.
 		if !t.suspend && t.lend(c) {
 			c.signal(unix.SIGCONT)
 			return
@@ -50,7 +52,7 @@ func (t *Foreground) ChildPaused(c *Process, sig syscall.Signal, suspend func() 
 	lent := t.lent
 	t.TakeBack()
 	if !suspend() {
-		return // it will be stopped for good
+		return // the caller will stop the command, because the lease was lost
 	}
 	if lent {
 		t.lend(c)
@@ -80,12 +82,12 @@ func (t *Foreground) lend(c *Process) bool {
 	return t.lent
 }
 
-// TakeBack makes rowlock's own group the foreground group again, if rowlock has lent the terminal.
+// TakeBack makes rowlock's own group the foreground group of the terminal again, if rowlock has lent the terminal.
 func (t *Foreground) TakeBack() {
 	if !t.lent {
 		return
 	}
-	signal.Ignore(unix.SIGTTOU) // the system sends it to a background process that makes this call
+	signal.Ignore(unix.SIGTTOU) // the system sends SIGTTOU to a background process that changes the foreground group
 	_ = unix.IoctlSetPointerInt(int(t.tty.Fd()), unix.TIOCSPGRP, unix.Getpgrp())
 	signal.Reset(unix.SIGTTOU)
 	t.lent = false

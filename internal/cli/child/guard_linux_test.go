@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	leaks.Main(m)
 }
 
-// Promise: what the command has started is killed even if rowlock died before it sent the command's group to its guard.
+// Promise: if rowlock dies before it has sent the command's group to the guard, the guard still kills the processes
+// that the command has started.
 func TestAGuardThatWasToldNoGroup(t *testing.T) {
 	g, err := startGuard()
 	require.NoError(t, err)
@@ -28,21 +29,21 @@ func TestAGuardThatWasToldNoGroup(t *testing.T) {
 	alive, theirs, err := os.Pipe()
 	require.NoError(t, err)
 	defer alive.Close()
-	command := exec.Command("sh", "-c", "sleep 301 & exit") // as if the command itself was killed: only its child is left
+	command := exec.Command("sh", "-c", "sleep 301 & exit") // the shell exits and only its child is left, as if the command itself had been killed
 	command.Env = append(os.Environ(), g.mark)
 	command.ExtraFiles = []*os.File{theirs}
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, command.Run())
 	require.NoError(t, theirs.Close())
 
-	require.NoError(t, g.pipe.Close()) // as the kernel does when rowlock dies
+	require.NoError(t, g.pipe.Close()) // the kernel closes this pipe when rowlock dies
 	require.NoError(t, alive.SetReadDeadline(time.Now().Add(time.Minute)))
-	_, err = io.ReadAll(alive) // returns when no process has the pipe open any longer
+	_, err = io.ReadAll(alive) // returns when no process has the pipe open
 	require.NoError(t, err)
 }
 
-// Promise: a guard that received nothing kills nothing. If a process has overwritten its environment, an empty text
-// would match in it.
+// Promise: a guard that received neither a mark nor a group kills no process. If the guard searched for an empty mark,
+// it would match every process that has overwritten its environment.
 func TestAGuardThatWasToldNothing(t *testing.T) {
 	alive, theirs, err := os.Pipe()
 	require.NoError(t, err)

@@ -19,28 +19,31 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
-// guardArgument makes this program run as the guard of another rowlock process.
+// guardArgument is the only argument with which this program runs as the guard of another rowlock process.
 const guardArgument = "__guard"
 
 // IsGuard reports whether this process was started as a guard.
 func IsGuard(args []string) bool { return len(args) == 1 && args[0] == guardArgument }
 
-// guard is a second process of this program. It reads from a pipe, and kills the process group of the command when the
-// pipe ends. The kernel closes the pipe when rowlock dies, even from KILL.
+// guard represents a second process of this program. That process reads from a pipe, and kills the process group of the
+// command when the pipe is closed. The kernel closes the pipe when rowlock dies, even if KILL ends rowlock.
 //
-// The group's id is known only once the command runs. If rowlock dies before it sends the id, the guard searches for
-// the group by an environment variable. The command and all processes that it has started have that variable.
+// The id of the process group is known only after the command has started. If rowlock dies before it has sent the id,
+// the guard searches for processes that have a certain environment variable. The command and all processes that it has
+// started have this variable.
 type guard struct {
 	process *exec.Cmd
 	pipe    *os.File
-	mark    string // the variable, as NAME=value
+	mark    string // the environment variable of the command, as NAME=value
 }
 
-// markName is the name of the variable. Its value is different for each command.
+// markName is the name of the environment variable by which the guard finds the command's processes.
+// Its value is different for each command.
 const markName = "ROWLOCK_GUARD"
 
-// startGuard starts the guard in a session of its own, so that no key of the terminal reaches it. The guard gets none
-// of rowlock's files and variables. So it keeps no pipe of the command open, and has no password in its environment.
+// startGuard starts the guard in its own session, so that the terminal sends it no signals. The guard inherits no files
+// and no environment variables of rowlock. So the guard keeps no pipe of the command open, and has no password in its
+// environment.
 func startGuard() (*guard, error) {
 	path, err := ownProgram()
 	if err != nil {
@@ -63,24 +66,25 @@ func startGuard() (*guard, error) {
 	return g, nil
 }
 
-// watch sends the guard the id of the group to kill.
+// watch sends the guard the id of the process group that it has to kill.
 func (g *guard) watch(group int) { _, _ = fmt.Fprintln(g.pipe, group) }
 
-// dismiss ends the guard when there is nothing left to kill.
+// dismiss ends the guard without killing any process. It is called when no process of the command is left.
 func (g *guard) dismiss() {
 	_ = g.process.Process.Kill()
 	_ = g.process.Wait()
 	_ = g.pipe.Close()
 }
 
-// BeGuard runs the guard. It ignores every signal that can be ignored: a service manager that sends TERM to all
-// processes of a service means the command, which needs its time to end.
+// BeGuard runs the guard process, and returns its exit code. It ignores all signals that a process can ignore.
+// Otherwise a service manager that sends TERM to all processes of a service would end the guard before the command has
+// ended.
 func BeGuard(pipe io.Reader) int {
 	signal.Ignore()
-	text, _ := io.ReadAll(pipe) // returns when rowlock ends
+	text, _ := io.ReadAll(pipe) // returns when rowlock closes the pipe or dies
 	mark, id, marked := strings.Cut(string(text), "\n")
 	switch group, err := strconv.Atoi(strings.TrimSpace(id)); {
-	case !marked: // no command was started yet
+	case !marked: // rowlock had not started the command
 	case err != nil:
 		killMarked(mark)
 	case group > 1:

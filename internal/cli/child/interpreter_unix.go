@@ -14,19 +14,19 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// checkInterpreter checks that the kernel can execute the file, and the interpreter of a script. It runs before any
-// lock is acquired. Otherwise only the start would fail, and --min-hold would keep the lock closed for a command that
-// never ran.
+// checkInterpreter returns an error if the kernel cannot execute the file, or the interpreter of a script.
+// rowlock calls it before it acquires the lock. Otherwise the command would fail to start under the lock,
+// and --min-hold would keep the lock closed for a command that never ran.
 func checkInterpreter(path string) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for a writer
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a FIFO would block until a writer opens it
 		return exit.Failf(exit.NotExecutable, "%s: cannot be executed: it is not a regular file", terminal.Quoted(path))
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil // a program need not be readable
+		return nil // the kernel can execute a program that this user cannot read
 	}
 	defer f.Close()
-	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')        // the kernel's own limit
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')        // the kernel reads at most this many bytes of the first line
 	isBlank := func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' } // the kernel treats a carriage return as part of the path
 	words := strings.FieldsFunc(strings.TrimPrefix(line, "#!"), isBlank)
 	if !strings.HasPrefix(line, "#!") || len(words) == 0 {

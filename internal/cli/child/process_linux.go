@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes this process the parent of processes whose own parent has ended (prctl(2), PR_SET_CHILD_SUBREAPER,
-// Linux 3.4). Otherwise process 1 becomes their parent. In many containers it never waits for children, and a group
-// would never be seen to end.
+// adoptOrphans makes this process the new parent of its descendants whose own parent has ended (prctl(2),
+// PR_SET_CHILD_SUBREAPER, Linux 3.4). Otherwise process 1 becomes their parent. In many containers process 1 never
+// waits for its children, so ended processes remain in the group as zombies, and the group never seems to end.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// dieTogether makes the system kill the command itself when the thread that starts it ends (PR_SET_PDEATHSIG). This
-// also works if the guard was killed together with rowlock, or did not yet know the group.
+// dieTogether makes the kernel kill the command's first process when the thread that has started it ends
+// (PR_SET_PDEATHSIG). This also works if the guard was killed together with rowlock, or did not know the group yet.
 func dieTogether(attr *syscall.SysProcAttr) { attr.Pdeathsig = unix.SIGKILL }
 
-// ownProgram returns the file of this program, even after an update has replaced it.
+// ownProgram returns a path to this program's file. The path stays valid after an update has replaced the file.
 func ownProgram() (string, error) { return "/proc/self/exe", nil }
 
-// killMarked kills the groups of all processes that have the variable in their environment.
+// killMarked kills the process groups of all processes that have the environment variable mark (NAME=value).
 func killMarked(mark string) {
 	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range environments {

@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// adoptOrphans does nothing here: process 1 adopts orphans and waits for them.
+// adoptOrphans does nothing on this system: process 1 adopts orphans and waits for them.
 func adoptOrphans() {}
 
-// dieTogether does nothing here: only the guard kills the command when rowlock is killed.
+// dieTogether does nothing on this system: only the guard kills the command when rowlock is killed.
 func dieTogether(*syscall.SysProcAttr) {}
 
-// ownProgram returns the file of this program.
+// ownProgram returns the path of this program's file.
 func ownProgram() (string, error) { return os.Executable() }
 
-// killMarked does nothing here: the system does not show the environment of other processes.
+// killMarked does nothing on this system: it does not show the environment of other processes.
 func killMarked(string) {}

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
-// Process is a running command and its process group. The group's id is the process id of the command.
+// Process represents a running command and its process group. The id of the group is the process id of the command.
 type Process struct {
 	group  int
 	guard  *guard
@@ -37,7 +37,7 @@ func Start(path string, argv, env []string, std system.Stdio) (*Process, error) 
 	c := &Process{guard: guard, Exited: make(chan int, 1), Paused: make(chan syscall.Signal, 1), Gone: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread has to live as long as the command
+		runtime.LockOSThread() // never unlocked: with dieTogether the kernel kills the command when this thread ends
 		if err := cmd.Start(); err != nil {
 			guard.dismiss()
 			started <- err
@@ -45,7 +45,7 @@ func Start(path string, argv, env []string, std system.Stdio) (*Process, error) 
 		}
 		c.group = cmd.Process.Pid
 		guard.watch(c.group)
-		_ = cmd.Process.Release() // Wait does not report that the command was stopped
+		_ = cmd.Process.Release() // exec's Wait does not report stops, so wait4 is called below instead
 		started <- nil
 		c.wait()
 	}()
@@ -63,14 +63,14 @@ func (c *Process) wait() {
 		_, err := unix.Wait4(c.group, &status, unix.WUNTRACED, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case err != nil: // other code in this process has waited for it, so its result is unknown
+		case err != nil: // other code in this process has waited for the command, so its exit code is unknown
 			c.Exited <- exit.Internal
 			c.awaitGroup()
 			return
 		case status.Stopped():
 			select {
 			case c.Paused <- status.StopSignal():
-			default: // the previous signal has not been read yet
+			default: // the receiver has not read the previous signal yet, so this signal is dropped
 			}
 		case status.Exited():
 			c.Exited <- status.ExitStatus()
@@ -84,14 +84,14 @@ func (c *Process) wait() {
 	}
 }
 
-// awaitGroup returns when no process of the group is left. The system has no event for that, so awaitGroup polls, at
-// first with short delays: usually the group ends at once. While a process is left, the system does not reuse the
-// group's id.
+// awaitGroup returns when no process of the group is left. The system does not notify of this, so awaitGroup polls.
+// Its first delays are short, because the group usually ends at once. The system does not reuse the group's id while a
+// process of the group is left.
 func (c *Process) awaitGroup() {
 	const longest = 50 * time.Millisecond
 	for pause := time.Millisecond; ; pause = min(2*pause, longest) {
 		var status unix.WaitStatus
-		for pid := 1; pid > 0; { // orphans that this process has adopted
+		for pid := 1; pid > 0; { // wait for orphans that this process has adopted
 			pid, _ = unix.Wait4(-c.group, &status, unix.WNOHANG, nil)
 		}
 		if errors.Is(unix.Kill(-c.group, 0), unix.ESRCH) {
@@ -101,7 +101,7 @@ func (c *Process) awaitGroup() {
 	}
 }
 
-// signal sends sig to the group. It has no effect if no process is left.
+// signal sends sig to the group. It has no effect if no process of the group is left.
 func (c *Process) signal(sig os.Signal) {
 	if s, ok := sig.(syscall.Signal); ok {
 		select {

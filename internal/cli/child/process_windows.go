@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Process is a running command and its job object. All processes that the command starts belong to that job: it
-// replaces the process group of Unix.
+// Process represents a running command and its job object, which replaces the process group of Unix.
+// All processes that the command starts belong to the job.
 type Process struct {
 	cmd    *exec.Cmd
 	job    windows.Handle
@@ -26,8 +26,8 @@ type Process struct {
 	Gone   chan struct{}       // closed when no process of the job is left
 }
 
-// Start starts the command in a job of its own, and in a console group that can receive Ctrl-Break. The command stays
-// suspended until it is in the job, so that no child escapes.
+// Start starts the command in its own job object, and in its own console group, which can receive Ctrl-Break.
+// The command stays suspended until it is in the job. So the command cannot start a child outside of the job.
 func Start(path string, argv, env []string, std system.Stdio) (*Process, error) {
 	job, err := createJob()
 	if err != nil {
@@ -50,8 +50,8 @@ func Start(path string, argv, env []string, std system.Stdio) (*Process, error) 
 	return c, nil
 }
 
-// createJob creates a job object whose processes the system kills when its last handle is closed. Only rowlock has a
-// handle, and the system closes it when rowlock is killed.
+// createJob creates a job object. The system kills the processes of the job when the last handle of the job is closed.
+// Only rowlock has a handle, and the system closes that handle when rowlock dies.
 func createJob() (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -67,7 +67,7 @@ func createJob() (windows.Handle, error) {
 	return job, nil
 }
 
-// checkInterpreter does nothing: Windows starts a script by its program.
+// checkInterpreter does nothing: Windows does not run scripts by a first line that names an interpreter.
 func checkInterpreter(string) error { return nil }
 
 // IsGuard returns false: the job object replaces the guard.
@@ -76,7 +76,7 @@ func IsGuard([]string) bool { return false }
 // BeGuard is never called.
 func BeGuard(io.Reader) int { return exit.Internal }
 
-// enter puts the command into the job and resumes it.
+// enter adds the suspended command to the job, and then resumes the command.
 func (c *Process) enter() error {
 	pid := uint32(c.cmd.Process.Pid) //nolint:gosec // it was one
 	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, pid)
@@ -117,13 +117,13 @@ func (c *Process) wait() {
 	}
 }
 
-// accounting is JOBOBJECT_BASIC_ACCOUNTING_INFORMATION of winnt.h, information class 1.
+// accounting has the layout of JOBOBJECT_BASIC_ACCOUNTING_INFORMATION in winnt.h, information class 1.
 type accounting struct {
 	userTime, kernelTime, periodUserTime, periodKernelTime int64
 	pageFaults, total, active, terminated                  uint32
 }
 
-// members returns how many processes of the job are left.
+// members returns the number of active processes in the job.
 func (c *Process) members() uint32 {
 	const basicAccountingInformation = 1
 	var info accounting
@@ -136,7 +136,7 @@ func (c *Process) members() uint32 {
 
 func (c *Process) signal(os.Signal) { c.Terminate() }
 
-// Terminate sends Ctrl-Break, the only console event that can be sent to a group.
+// Terminate sends Ctrl-Break to the console group, because Windows can send no other console event to one group.
 func (c *Process) Terminate() {
 	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(c.cmd.Process.Pid)) //nolint:gosec // it was one
 }
@@ -148,7 +148,7 @@ func isNoProgram(err error) bool { return errors.Is(err, windows.ERROR_BAD_EXE_F
 
 func isNoRoom(err error) bool { return errors.Is(err, windows.ERROR_NOT_ENOUGH_MEMORY) }
 
-// Foreground does nothing here: a console belongs to all its processes.
+// Foreground does nothing on Windows: all processes of a console can read from it.
 type Foreground struct{}
 
 func (Foreground) Forward(c *Process, sig os.Signal)                 { c.signal(sig) }

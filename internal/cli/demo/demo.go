@@ -1,4 +1,4 @@
-// Package demo shows what a fence is for: workers use one lock, in a table of their own.
+// Package demo shows what a fence is for. Its workers change a demonstration table under one lock.
 package demo
 
 import (
@@ -21,16 +21,16 @@ import (
 var demoSQL embed.FS
 
 const (
-	// Lock is the name of the lock of both demonstrations.
+	// Lock is the name of the lock that both demonstrations use.
 	Lock = "rowlock-demo"
-	// Timeout ends a demonstration on a store that hangs. A demonstration takes about 2 s.
+	// Timeout is the time limit of a demonstration, for a store that hangs. A demonstration takes about 2 s.
 	Timeout = 30 * time.Second
 )
 
-// dropTimeout limits the clean-up, which ignores signals.
+// dropTimeout limits the time for dropping the table, because signals do not interrupt that.
 const dropTimeout = 5 * time.Second
 
-// Demo is a table of amounts for both demonstrations, in the database of the locks.
+// Demo represents the demonstration table in the database of the locks. The table contains amounts.
 type Demo struct {
 	store     *store.Store
 	namespace string
@@ -38,7 +38,7 @@ type Demo struct {
 	Out       io.Writer
 }
 
-// Open creates the table. It fails before that if there is no lock table.
+// Open creates the demonstration table. If the lock table is missing, Open returns an error and creates nothing.
 func Open(ctx context.Context, s *store.Store, namespace string, out io.Writer) (*Demo, error) {
 	d := &Demo{s, namespace, s.Guard(), out}
 	if _, err := s.Backend.Inspect(ctx, driver.Key{Namespace: namespace, Name: Lock}); err != nil {
@@ -50,7 +50,7 @@ func Open(ctx context.Context, s *store.Store, namespace string, out io.Writer) 
 	return d, nil
 }
 
-// Drop drops the table. It ignores the end of ctx.
+// Drop drops the demonstration table, even if ctx has ended.
 func (d *Demo) Drop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
@@ -60,7 +60,8 @@ func (d *Demo) Drop(ctx context.Context) error {
 	return nil
 }
 
-// statement returns a statement from its file: that of the dialect, or else the common one.
+// statement returns the SQL from the file of the store's dialect, or from the common file if the dialect has no file of
+// its own.
 func (d *Demo) statement(name string) string {
 	text, err := demoSQL.ReadFile(path.Join("sql", d.store.At.Dialect.String(), name+".sql"))
 	if err != nil {
@@ -69,7 +70,7 @@ func (d *Demo) statement(name string) string {
 	return string(text)
 }
 
-// querier is the pool or a transaction.
+// querier is implemented by a connection pool and by a transaction.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -90,7 +91,7 @@ func (d *Demo) write(ctx context.Context, q querier, name string, amount int64) 
 	return err
 }
 
-// locker returns a locker for one worker. Each worker has its own, as if it were a process.
+// locker returns a new locker for one worker. Each worker has its own locker, as if it were a separate process.
 func (d *Demo) locker(backend driver.Backend, opts ...rowlock.Option) (*rowlock.Locker, error) {
 	locker, err := rowlock.New(backend, append(opts, rowlock.Namespace(d.namespace))...)
 	if err != nil {
@@ -99,7 +100,8 @@ func (d *Demo) locker(backend driver.Backend, opts ...rowlock.Option) (*rowlock.
 	return locker, nil
 }
 
-// Explain adds the exit code to an error of a lock, of the fence or of the database.
+// Explain adds the exit code to an error of a lock, of the fence or of the database. To an error of the database it
+// also adds the store's address.
 func (d *Demo) Explain(err error) error {
 	var coded *exit.Error
 	switch {

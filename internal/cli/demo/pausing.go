@@ -8,17 +8,17 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/store"
 )
 
-// pausing is the store of a worker that is suspended before its first renewal is due. A suspended process sends nothing
-// and does not notice how much time passes. When it continues, its first statement may run before it has read a clock.
-// One worker cannot be suspended without its whole process, so this type reports a longer lease to the worker than the
-// store has granted.
+// pausing is a backend that simulates a suspended worker process. A suspended process sends no renewals and does not
+// notice how much time passes. When it continues, its first statement may run before it has read a clock.
+// The demonstration cannot suspend one worker without the whole process. So this backend reports a longer lease to the
+// worker than the store has granted, and the worker neither renews nor notices the loss.
 type pausing struct {
 	store.Backend
 
 	believed time.Duration
 }
 
-// Acquire replaces the TTL of the lease with a longer one.
+// Acquire acquires the lease in the store, and reports a longer TTL than the store has granted.
 func (p *pausing) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	g, err := p.Backend.Acquire(ctx, r)
 	g.TTL = p.believed

@@ -13,16 +13,16 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// Limits of the second demonstration. Larger numbers would show nothing new.
+// Limits of the options of "rowlock demo stock". Larger numbers would show nothing new.
 const (
 	MostWorkers  = 64
 	MostPieces   = 10_000
 	StockTimeout = 5 * time.Minute
 	stockTTL     = 10 * time.Second
-	stockPause   = 10 * time.Millisecond // between two sales of a worker; without it, the worker would find the lock free again at once
+	stockPause   = 10 * time.Millisecond // the delay between two sales of a worker; without the delay, the same worker could acquire the lock again before the others
 )
 
-// pieces is the name of the amount that is left.
+// pieces is the name of the row that contains the number of pieces left.
 const pieces = "stock"
 
 // SellOut lets workers sell until nothing is left, and counts the sales.
@@ -47,7 +47,7 @@ func (d *Demo) SellOut(ctx context.Context, workers int, stock int64) error {
 	return d.count(ctx, workers, stock, time.Since(start))
 }
 
-// sell makes sales until nothing is left.
+// sell makes sales for the worker who until nothing is left.
 func (d *Demo) sell(ctx context.Context, who string) error {
 	locker, err := d.locker(d.store.Backend, rowlock.TTL(stockTTL), rowlock.Fenced(d.guard), rowlock.Holder(who+" of rowlock demo stock"))
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *Demo) sell(ctx context.Context, who string) error {
 	return nil
 }
 
-// sale sells one piece if one is left.
+// sale sells one piece if a piece is left. It returns false if no piece was left.
 func (d *Demo) sale(ctx context.Context, tx *sql.Tx, who string) (more bool, err error) {
 	left, err := d.read(ctx, tx, pieces)
 	if err != nil || left == 0 {
@@ -87,7 +87,8 @@ func (d *Demo) sale(ctx context.Context, tx *sql.Tx, who string) (more bool, err
 	return true, d.write(ctx, tx, who, sold+1)
 }
 
-// count adds up the sales that the database has recorded.
+// count adds up the sales that the database has recorded, prints them, and returns an error if they do not match the
+// stock.
 func (d *Demo) count(ctx context.Context, workers int, stock int64, took time.Duration) error {
 	var total int64
 	for w := range workers {

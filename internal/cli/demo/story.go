@@ -15,34 +15,34 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// The amounts and times of the first demonstration.
+// The amounts and durations of "rowlock demo".
 const (
 	demoBalance  = 100
 	demoWithdraw = 30 // by A
 	demoDeposit  = 50 // by B
 	demoRight    = demoBalance - demoWithdraw + demoDeposit
 
-	demoTTL      = time.Second            // of A's lease: B waits until it expires
-	demoTTLAwake = 10 * time.Second       // of the other leases: long enough for a busy machine
-	demoStep     = 300 * time.Millisecond // how long a worker computes, and how long after B worker A continues
-	demoBelieved = 2 * Timeout            // how long A trusts its lease: until the end
+	demoTTL      = time.Second            // the TTL of A's lease; B waits until this lease expires
+	demoTTLAwake = 10 * time.Second       // the TTL of the other leases, long enough for a busy machine
+	demoStep     = 300 * time.Millisecond // the duration of a worker's computation, and the delay between B's release and A's continuation
+	demoBelieved = 2 * Timeout            // the lease that A believes to have; longer than the demonstration
 )
 
-// balance is the name of the amount that both workers change.
+// balance is the name of the row that both workers change.
 const balance = "balance"
 
-// pauseStory is a worker that is suspended for longer than its lease. One goroutine takes all steps in order. Renewals
-// run beside it.
+// pauseStory runs the demonstration with a worker that is suspended for longer than its lease. One goroutine runs all
+// steps of both workers in order. Renewals run in other goroutines.
 type pauseStory struct {
 	*Demo
 
 	a, b   *rowlock.Locker
-	awake  *rowlock.Locker // A's locker after it has continued
+	awake  *rowlock.Locker // the locker that A uses after it has continued
 	fenced bool
 	says   *timeline
 }
 
-// PausedWorker runs the demonstration, with the fence or without.
+// PausedWorker runs the demonstration of a suspended worker. If fenced is false, the workers do not use the fence.
 func (d *Demo) PausedWorker(ctx context.Context, fenced bool) error {
 	if err := d.insert(ctx, balance, demoBalance); err != nil {
 		return fmt.Errorf("insert the balance: %w", err)
@@ -102,7 +102,7 @@ func (s *pauseStory) tell(ctx context.Context) error {
 	if err := s.writeLate(ctx, old, read-demoWithdraw); err != nil {
 		return err
 	}
-	_ = old.Release(ctx) // it was lost long ago
+	_ = old.Release(ctx) // the error does not matter: the lease has expired
 	if s.fenced {        // without the fence, A believes that its work is done
 		if err := s.change(ctx, s.awake, s.says.a, "starts again: gets the lock", -demoWithdraw); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (s *pauseStory) tell(ctx context.Context) error {
 	return s.conclude(ctx)
 }
 
-// change adds to the balance under a new lock, as a correct worker does.
+// change acquires the lock with the locker l, and adds amount to the balance, as a correct worker does.
 func (s *pauseStory) change(ctx context.Context, l *rowlock.Locker, says func(...string), got string, amount int64) error {
 	return l.Do(ctx, Lock, func(ctx context.Context, lease *rowlock.Lease) error {
 		says(got, "token "+lease.Token().String())
@@ -131,7 +131,7 @@ func (s *pauseStory) change(ctx context.Context, l *rowlock.Locker, says func(..
 	})
 }
 
-// writeLate writes under a lease that A still trusts. The fence must reject that.
+// writeLate writes under an expired lease that worker A still trusts. With the fence, the write must be rejected.
 func (s *pauseStory) writeLate(ctx context.Context, old *rowlock.Lease, amount int64) error {
 	held, cancel := context.WithCancel(old.Context())
 	defer cancel()
@@ -151,7 +151,8 @@ func (s *pauseStory) writeLate(ctx context.Context, old *rowlock.Lease, amount i
 	return nil
 }
 
-// commit writes the balance, in a transaction that the fence accepts or in one without a fence.
+// commit writes the balance: with the fence in a transaction that begins with a check, without the fence in a single
+// statement.
 func (s *pauseStory) commit(ctx context.Context, amount int64) error {
 	var err error
 	if s.fenced {
@@ -165,7 +166,7 @@ func (s *pauseStory) commit(ctx context.Context, amount int64) error {
 	return nil
 }
 
-// conclude prints the final balance.
+// conclude prints the final balance, and returns an error if the fenced result is wrong.
 func (s *pauseStory) conclude(ctx context.Context) error {
 	final, err := s.read(ctx, s.store.DB, balance)
 	if err != nil {
@@ -186,7 +187,7 @@ func (s *pauseStory) conclude(ctx context.Context) error {
 	return nil
 }
 
-// wait waits as long as the work takes.
+// wait blocks for the duration d, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

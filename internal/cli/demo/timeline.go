@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// demoColumn is the width of one worker's column: two columns and the time fit into 80.
+// demoColumn is the width of one worker's column. Two columns and the time fit into 80 characters.
 const demoColumn = 36
 
-// timeline prints what two workers do, one column each, with the seconds since its start.
+// timeline prints what two workers do, in one column for each worker, with the seconds since its start.
 type timeline struct {
 	out   io.Writer
 	start time.Time
@@ -22,21 +22,21 @@ func newTimeline(out io.Writer) *timeline {
 	return t
 }
 
-// a prints what worker A does now, in one line or several.
+// a prints lines in the column of worker A, with the present time in the first line.
 func (t *timeline) a(lines ...string) {
 	for i, line := range lines {
 		t.row(t.now(i), line, "")
 	}
 }
 
-// b prints what worker B does now.
+// b prints lines in the column of worker B, with the present time in the first line.
 func (t *timeline) b(lines ...string) {
 	for i, line := range lines {
 		t.row(t.now(i), "", line)
 	}
 }
 
-// now returns the time for the first of several lines.
+// now returns the seconds since the start as text for line 0, and an empty text for the other lines.
 func (t *timeline) now(line int) string {
 	if line > 0 {
 		return ""

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// clockTolerated is how far a store's clock may differ from this machine's without a warning.
+// clockTolerated is the largest difference between the clocks of the store and of this machine that causes no warning.
 const clockTolerated = time.Second
 
-// clockRounds is how often a clock is read. The fastest answer counts.
+// clockRounds is how many times a clock is read. doctor uses the answer with the shortest round trip.
 const clockRounds = 3
 
-// measureClock returns how far the clock that ask reads is ahead of this machine's. The clock was read at some time
-// between the request and the reply. measureClock assumes the middle, so the error is at most half of the round trip.
+// measureClock returns how far the clock that ask reads is ahead of this machine's clock, and the possible error.
+// The server reads its clock between the request and the reply. measureClock assumes the middle of the round trip,
+// so the error is at most half of the round trip.
 func measureClock(ctx context.Context, ask func(context.Context) (time.Time, error)) (ahead, giveOrTake time.Duration, err error) {
 	quickest := time.Duration(-1)
 	for range clockRounds {
@@ -25,13 +26,13 @@ func measureClock(ctx context.Context, ask func(context.Context) (time.Time, err
 		took := time.Since(sent)
 		if quickest < 0 || took < quickest {
 			quickest = took
-			ahead = there.Round(0).Sub(sent.Add(took / 2).Round(0)) // compares the wall clocks
+			ahead = there.Round(0).Sub(sent.Add(took / 2).Round(0)) // Round removes the monotonic readings, so that Sub compares the wall clocks
 		}
 	}
 	return ahead, quickest / 2, nil
 }
 
-// clockCheck compares a server's clock with this machine's.
+// clockCheck compares the clock of the server named of with the clock of this machine.
 func clockCheck(of string, ask func(context.Context) (time.Time, error)) check {
 	return check{"clock", func(ctx context.Context, r *Report) error {
 		ahead, giveOrTake, err := measureClock(ctx, ask)

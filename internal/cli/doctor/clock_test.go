@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// We assume that the clock was read in the middle of the round trip. The error is at most half of the round trip. Of several answers
-// the fastest counts.
+// measureClock assumes that the clock was read in the middle of the round trip, with an error of at most half of the
+// round trip. Of several answers it uses the one with the shortest round trip.
 func TestMeasureClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,8 +35,8 @@ func TestMeasureClock(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// A difference within half of a round trip is not reported. More than a second beyond it is a warning, in either
-// direction.
+// doctor reports no difference of clocks that is smaller than half of the round trip. A difference that exceeds half of
+// the round trip by more than a second is a warning, in either direction.
 func TestClockFindings(t *testing.T) {
 	t.Parallel()
 	for _, of := range []struct {
@@ -52,7 +52,7 @@ func TestClockFindings(t *testing.T) {
 	}
 }
 
-// Versions are compared number by number. A version that cannot be parsed causes no finding.
+// Versions are compared number by number. doctor reports nothing about a version that it cannot parse.
 func TestVersionsThatAreTooOld(t *testing.T) {
 	t.Parallel()
 	for version, old := range map[string]bool{"3.6.5": false, "3.6.4": true, "3.5.30": true, "3.7.0": false, "4.0.0": false, "3.10.1": false, "": false, "main": false} {

@@ -10,7 +10,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// encryptionCheck says whether others on the network can read the connection to the store.
+// encryptionCheck reports whether other computers on the network can read the traffic between this machine and the
+// store.
 func (s database) encryptionCheck() check {
 	return check{"encryption", func(ctx context.Context, r *Report) error {
 		if s.At.KeyValue != nil {
@@ -43,7 +44,7 @@ func (s database) encryptionCheck() check {
 	}}
 }
 
-// secureScheme returns the scheme with TLS.
+// secureScheme returns the scheme of the same kind of store with TLS.
 func secureScheme(scheme string) string {
 	if plain, cluster, is := strings.Cut(scheme, "+"); is {
 		return plain + "s+" + cluster
@@ -66,7 +67,8 @@ func (r *Report) encryption(version string, hosts []string, do string) {
 	}
 }
 
-// onThisMachine reports whether host (a name, HOST:PORT, or the folder of a socket) is reached without a network.
+// onThisMachine reports whether host is this machine, so that the connection uses no network. host is a name,
+// HOST:PORT, or the folder of a Unix socket.
 func onThisMachine(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A connection that leaves the machine without TLS is a warning, with the setting to add. A connection that stays on
-// the machine is fine.
+// doctor warns of an unencrypted connection to another machine, and names the setting to add. It does not warn of an
+// unencrypted connection within the machine.
 func TestEncryptionIsTold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ func etcdChecks(client *clientv3.Client, prefix string) []check {
 	}
 }
 
-// etcdServers asks each server for its version and its alarms.
+// etcdServers checks the version, the leader and the alarms of each server.
 func etcdServers(ctx context.Context, r *Report, client *clientv3.Client) error {
 	told := map[string]bool{}
 	for _, endpoint := range client.Endpoints() {
@@ -52,7 +52,7 @@ func etcdServers(ctx context.Context, r *Report, client *clientv3.Client) error 
 	return nil
 }
 
-// alarm reports an active alarm, in etcd's words.
+// alarm adds a problem for an active alarm of etcd. text is etcd's own text for the alarm.
 func (r *Report) alarm(text string) {
 	do := "etcdctl alarm list"
 	switch {
@@ -64,8 +64,8 @@ func (r *Report) alarm(text string) {
 	r.problem("alarm", "an alarm is active: "+text, do)
 }
 
-// etcdPrivileges sends a transaction that would write a lock's key if that key had a negative version. etcd checks the
-// permission, and writes nothing.
+// etcdPrivileges checks whether this user may write the key of a lock. It sends a transaction that writes the key only
+// if the key has a negative version. etcd checks the permission, and never writes.
 func etcdPrivileges(ctx context.Context, r *Report, client *clientv3.Client, prefix string) error {
 	key := prefix + "//doctor/"
 	_, err := client.Txn(ctx).If(clientv3.Compare(clientv3.Version(key), "<", 0)).Then(clientv3.OpPut(key, "")).Else(clientv3.OpGet(key)).Commit()
@@ -74,14 +74,15 @@ func etcdPrivileges(ctx context.Context, r *Report, client *clientv3.Client, pre
 		r.ok("privileges", "this user has all privileges that a lock needs")
 	case strings.Contains(err.Error(), "permission denied"):
 		r.problem("privileges", "this user may not read and write the keys "+prefix+"/…", "etcdctl role grant-permission ROLE --prefix=true readwrite "+prefix+"/")
-	case r.has(problem, "alarm"): // an alarm hides the answer
+	case r.has(problem, "alarm"): // with an active alarm etcd may return another error, which says nothing about permissions
 	default:
 		return err
 	}
 	return nil
 }
 
-// olderThan compares a version of three numbers. A version that cannot be parsed is not older.
+// olderThan reports whether a version of three numbers is older than least. It returns false for a version that it
+// cannot parse.
 func olderThan(version string, least [3]int) bool {
 	var v [3]int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {

@@ -1,4 +1,5 @@
-// Package doctor looks for faults of a store, and says what to do. It writes nothing and acquires no lock.
+// Package doctor finds problems of a store, and says how to fix them. It writes nothing to the store,
+// and acquires no lock.
 package doctor
 
 import (
@@ -16,16 +17,17 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// checkTimeout limits each check, so that the next one runs even if one hangs.
+// checkTimeout is the time limit of each check. If a check hangs, the next check still runs.
 const checkTimeout = 5 * time.Second
 
-// check examines one thing. It adds findings to the report. Its error says why it could not find out.
+// check examines one aspect of a store, and adds findings to the report. It returns an error if it could not examine
+// that aspect.
 type check struct {
 	name string
 	run  func(context.Context, *Report) error
 }
 
-// Examine returns the report of a store. It returns an error only for an invalid command line.
+// Examine runs all checks of a store, and returns the report. It returns an error only for an invalid command line.
 func Examine(ctx context.Context, at store.Location, table sqltable.Table, namespace string) (*Report, error) {
 	r := &Report{Store: at.Shown, Findings: []finding{}}
 	r.ok("store", at.Shown+": excludes "+at.Excludes())
@@ -46,7 +48,7 @@ func Examine(ctx context.Context, at store.Location, table sqltable.Table, names
 	return r, nil
 }
 
-// database is a store that is examined.
+// database is the store that the checks examine.
 type database struct{ *store.Store }
 
 // checks returns the checks for the store's kind.
@@ -70,7 +72,7 @@ func (s database) checks() []check {
 	}
 }
 
-// runAll runs the checks until one finds that the store cannot be reached.
+// runAll runs the checks in order. It stops when a check has found that the store cannot be reached.
 func (r *Report) runAll(ctx context.Context, checks []check) {
 	for _, c := range checks {
 		if r.silent {
@@ -85,7 +87,8 @@ func (r *Report) runAll(ctx context.Context, checks []check) {
 	}
 }
 
-// inspection reads the state of a free lock. By that, a backend finds out how its store is configured.
+// inspection returns a check that reads the state of a free lock through the backend. During this request the backend
+// checks the configuration of its store.
 func inspection(namespace string) check {
 	return check{"locks", func(ctx context.Context, r *Report) error {
 		_, err := r.store.Backend.Inspect(ctx, driver.Key{Namespace: namespace, Name: "doctor"})

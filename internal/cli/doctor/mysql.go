@@ -22,10 +22,11 @@ func (s database) mysqlPrivileges() []privilege {
 	return ofLeaseRows
 }
 
-// account matches the user and the host in MySQL's error for a missing privilege on a database.
+// account matches 'user'@'host' in MySQL's error for a missing privilege on a database.
 var account = regexp.MustCompile(`for user ('[^'\\]*'@'[^'\\]*') to database`)
 
-// mayNotUse ends the examination if the server knows the user and the user has no privilege in the database.
+// mayNotUse handles the error of a user that can log in to the server but has no privilege in the database.
+// It reports the missing privileges, and ends the examination.
 func (s database) mayNotUse(r *Report, err error) {
 	needed := s.mysqlPrivileges()
 	database := "`" + strings.ReplaceAll(s.At.MySQL.DBName, "`", "``") + "`"
@@ -70,7 +71,7 @@ func (s database) mysqlServer(ctx context.Context, r *Report) error {
 
 func mysqlDurability(r *Report, facts map[string]string) {
 	found := false
-	if v := facts["innodb_flush_log_at_trx_commit"]; v != "1" && v != "3" && v != "" { // 3 exists only in MariaDB, and flushes as 1 does
+	if v := facts["innodb_flush_log_at_trx_commit"]; v != "1" && v != "3" && v != "" { // the value 3 exists only in MariaDB, and flushes at each commit like 1
 		r.problem("durability", "innodb_flush_log_at_trx_commit="+v+": a crash of the machine loses the grants of the last second", "set innodb_flush_log_at_trx_commit=1")
 		found = true
 	}
@@ -86,7 +87,7 @@ func mysqlDurability(r *Report, facts map[string]string) {
 	}
 }
 
-// engineCheck requires tables with transactions.
+// engineCheck reports each lock table whose storage engine has no transactions.
 func (s database) engineCheck(ctx context.Context, r *Report) error {
 	table := s.Table.Name()
 	engines, err := s.facts(ctx, "engines", s.Table.Schema(), table, table, table)
@@ -108,8 +109,8 @@ func mysqlName(version string) string {
 	return "MySQL " + version
 }
 
-// mysqlTooOld says what to do about a version that is not supported. For a supported version, or one that cannot be
-// parsed, it returns an empty text.
+// mysqlTooOld returns the advice for a server version that is too old. For a supported version, or a version that it
+// cannot parse, it returns an empty text.
 func mysqlTooOld(version string) string {
 	var major, minor int
 	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// owner returns the user that owns a file.
+// owner returns the id of the user that owns a file.
 func owner(info fs.FileInfo) (uid int, known bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -2,5 +2,5 @@ package doctor
 
 import "io/fs"
 
-// owner is unknown: on Windows access lists decide who may open a file.
+// owner returns false, because on Windows access control lists decide which users may open a file.
 func owner(fs.FileInfo) (uid int, known bool) { return 0, false }

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// minPostgres is the oldest supported server, as server_version_num.
+// minPostgres is the oldest supported version, in the form of the setting server_version_num.
 const minPostgres = 120000
 
 func (s database) postgresChecks() []check {
@@ -47,7 +47,8 @@ func (s database) postgresServer(ctx context.Context, r *Report) error {
 	return s.poolerCheck(ctx, r)
 }
 
-// mayNotConnect ends the examination if the server knows the user and the database rejects it.
+// mayNotConnect checks for a user that can log in to the server but may not connect to the database.
+// It then reports the missing privileges, and ends the examination.
 func (s database) mayNotConnect(r *Report) error {
 	cfg, err := pgxpool.ParseConfig(s.At.PostgresURL)
 	if err != nil {
@@ -78,8 +79,8 @@ func (s database) postgresDurability(r *Report, facts map[string]string) {
 	}
 }
 
-// poolerCheck compares the server process that the login reported with the one that answers. A pooler reports a number
-// of its own to its clients.
+// poolerCheck detects a connection pooler. It compares the process id that the login reported with the process id of
+// the server process that answers. A pooler reports its own number at the login.
 func (s database) poolerCheck(ctx context.Context, r *Report) error {
 	conn, err := s.DB.Conn(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s database) poolerCheck(ctx context.Context, r *Report) error {
 	defer conn.Close()
 	var told, pid uint32
 	err = conn.Raw(func(c any) error {
-		pg := c.(*stdlib.Conn).Conn().PgConn() // package store has opened it with this driver
+		pg := c.(*stdlib.Conn).Conn().PgConn() // cannot fail: package store has opened the database with this driver
 		told = pg.PID()
 		answers, err := pg.Exec(ctx, "SELECT pg_backend_pid()").ReadAll()
 		if err != nil {
@@ -113,7 +114,8 @@ func (s database) poolerCheck(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// creatorsCheck names the roles that may create objects in the schemas where this user's statements look up names.
+// creatorsCheck warns of other roles that may create objects in a schema of this user's search_path.
+// This user's statements would use such objects.
 func (s database) creatorsCheck(ctx context.Context, r *Report) error {
 	rows, err := s.query(ctx, "creators")
 	if err != nil {
@@ -139,7 +141,7 @@ func (s database) creatorsCheck(ctx context.Context, r *Report) error {
 	return rows.Err()
 }
 
-// closedCheck looks for schemas that contain the tables and that this user may not use.
+// closedCheck reports each schema that contains the tables and on which this user lacks the privilege USAGE.
 func (s database) closedCheck(ctx context.Context, r *Report) error {
 	rows, err := s.query(ctx, "closed", s.Table.Schema(), s.Table.Name())
 	if err != nil {
@@ -156,10 +158,10 @@ func (s database) closedCheck(ctx context.Context, r *Report) error {
 	return rows.Err()
 }
 
-// sequenceCheck looks for the sequence of the tokens of advisory locks.
+// sequenceCheck checks that the sequence for the tokens of advisory locks exists, and that this user may use it.
 func (s database) sequenceCheck(ctx context.Context, r *Report) error {
 	if r.has(problem, "privileges") {
-		return nil // the sequence is in a schema that this user may not use
+		return nil // closedCheck has reported that this user may not use the schema of the sequence
 	}
 	facts, err := s.facts(ctx, "sequence")
 	if err != nil {

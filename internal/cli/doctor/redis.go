@@ -18,8 +18,8 @@ import (
 //go:embed lua/may.lua
 var mayOnRedis string
 
-// redisChecks returns the checks of one server, or of each primary of a Cluster. The library's own findings come from
-// the inspection of a lock.
+// redisChecks returns the checks of one server, or of each primary of a Cluster. The check inspection,
+// which reads the state of a lock, adds what the library itself finds.
 func redisChecks(client redis.UniversalClient, prefix string) []check {
 	return []check{
 		{"server", func(ctx context.Context, r *Report) error {
@@ -35,7 +35,7 @@ func redisChecks(client redis.UniversalClient, prefix string) []check {
 	}
 }
 
-// eachPrimary calls do for each server, one after another.
+// eachPrimary calls do for the server, or for each primary of a Cluster, one after the other.
 func eachPrimary(ctx context.Context, client redis.UniversalClient, do func(context.Context, string, *redis.Client) error) error {
 	switch c := client.(type) {
 	case *redis.Client:
@@ -62,7 +62,8 @@ func redisServer(ctx context.Context, r *Report, name string, server *redis.Clie
 	return clockCheck(name, func(ctx context.Context) (time.Time, error) { return server.Time(ctx).Result() }).run(ctx, r)
 }
 
-// redisPrivileges asks the server whether this user may run the scripts' commands (acl_check_cmd, Redis 7).
+// redisPrivileges asks the server which commands of the lock scripts this user may not run (acl_check_cmd,
+// since Redis 7).
 func redisPrivileges(ctx context.Context, r *Report, client redis.UniversalClient, prefix string) error {
 	missing, err := client.Eval(ctx, mayOnRedis, []string{prefix + ":doctor"}).StringSlice()
 	switch {
@@ -78,7 +79,7 @@ func redisPrivileges(ctx context.Context, r *Report, client redis.UniversalClien
 	return nil
 }
 
-// redlockChecks returns the checks of each node. A node without persistence is no fault, because a node that has lost
+// redlockChecks returns the checks of each Redlock node. They do not require persistence, because a node that has lost
 // its data does not vote.
 func redlockChecks(nodes []*redis.Client, prefix string) []check {
 	return []check{{"nodes", func(ctx context.Context, r *Report) error {

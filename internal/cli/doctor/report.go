@@ -17,15 +17,15 @@ const (
 	problem = "problem"
 )
 
-// finding is a result about one thing, and what to do about it.
+// finding is one result of a check, and the advice how to fix it.
 type finding struct {
 	Severity string `json:"severity"` // ok, warning or problem
 	Check    string `json:"check"`
 	Found    string `json:"found"`
-	Do       string `json:"do"` // empty if there is nothing to do, or the finding already says it
+	Do       string `json:"do"` // the advice; empty if there is nothing to do, or if the sentence already says what to do
 }
 
-// Report is the result of doctor for a store.
+// Report contains all findings of doctor about a store.
 type Report struct {
 	Store    string    `json:"store"` // without its password
 	Problems int       `json:"problems"`
@@ -33,7 +33,7 @@ type Report struct {
 	Findings []finding `json:"findings"`
 
 	store  *store.Store
-	silent bool // the store cannot be reached
+	silent bool // true if the store cannot be reached
 }
 
 func (r *Report) add(severity, check, found, do string) {
@@ -50,13 +50,13 @@ func (r *Report) ok(check, found string)          { r.add(fine, check, found, ""
 func (r *Report) warn(check, found, do string)    { r.add(warning, check, found, do) }
 func (r *Report) problem(check, found, do string) { r.add(problem, check, found, do) }
 
-// unreachable ends the examination.
+// unreachable adds the problem that the store cannot be reached, and ends the examination.
 func (r *Report) unreachable(err error) {
 	r.silent = true
 	r.problem("connection", terminal.Plain(err), "check that the server runs, and that --store has its address, user and password")
 }
 
-// has reports whether a check has a finding of that severity.
+// has reports whether the check has added a finding of that severity.
 func (r *Report) has(severity, check string) bool {
 	for _, f := range r.Findings {
 		if f.Severity == severity && f.Check == check {
@@ -66,7 +66,7 @@ func (r *Report) has(severity, check string) bool {
 	return false
 }
 
-// ExitCode returns the exit code of the command.
+// ExitCode returns the exit code of the command doctor for this report.
 func (r *Report) ExitCode() int {
 	switch {
 	case r.silent:
@@ -78,13 +78,13 @@ func (r *Report) ExitCode() int {
 	}
 }
 
-// Write writes a line for each finding, and one for what to do.
+// Write writes one line for each finding, and a second line for its advice.
 func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		severity := f.Severity
 		if severity == problem {
-			severity = "PROBLEM" // visible among many lines
+			severity = "PROBLEM" // in capitals, so that a problem stands out among many lines
 		}
 		fmt.Fprintf(&b, "%-8s %-11s %s\n", severity, f.Check, f.Found)
 		if f.Do != "" {

@@ -16,21 +16,23 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Statements that ask for the plan of what the command executes. The database checks the privilege and executes
-// nothing. They are the same in all dialects.
+// EXPLAIN statements for the operations that rowlock executes. To make a plan, the database checks the privilege,
+// and executes nothing. The statements are the same in all dialects.
 //
 //go:embed sql/may/*.sql
 var mayFiles embed.FS
 
-// Statements that ask for the server's type and configuration.
+// Statements that read the server's type, settings and clock.
 //
 //go:embed sql/postgres sql/mysql
 var factFiles embed.FS
 
-// privilege is an operation that a user must be allowed to do. sql/may/TABLE_VERB.sql tests it.
+// privilege is an operation on a table that the user must be allowed to execute. The statement sql/may/TABLE_VERB.sql
+// tests whether the user is allowed.
 type privilege struct{ table, verb string }
 
-// grants returns the statements that grant privileges to a user: one for each table, each with its semicolon.
+// grants returns the GRANT statements that give the missing privileges to the user: one statement for each table,
+// each with a semicolon.
 func (s database) grants(missing []privilege, user string) string {
 	var statements []string
 	for i := 0; i < len(missing); {
@@ -51,8 +53,8 @@ func (s database) grants(missing []privilege, user string) string {
 	return strings.Join(statements, " ")
 }
 
-// verb returns the operation that p permits, as a GRANT names it. On Postgres a lock may not lower the floor of the
-// tokens.
+// verb returns the words for p in a GRANT statement. On Postgres the UPDATE of the meta table is limited to columns,
+// so that a user that acquires locks cannot change the floor of the tokens.
 func (s database) verb(p privilege) string {
 	if s.At.Dialect == migrations.Postgres && p == (privilege{"meta", "update"}) {
 		return "UPDATE (epoch, quarantined_until, longest_ttl_us)"
@@ -60,23 +62,23 @@ func (s database) verb(p privilege) string {
 	return strings.ToUpper(p.verb)
 }
 
-// user returns this user, as a GRANT names it.
+// user returns the name of this user, quoted for a GRANT statement.
 func (s database) user(ctx context.Context) (user string, err error) {
 	err = s.DB.QueryRowContext(ctx, s.statement("user")).Scan(&user)
 	return user, err
 }
 
-// The privileges for locks, by kind of lock, and those for the history.
+// The privileges that each kind of lock needs, and the privileges that the history needs.
 var (
 	ofLeaseRows = []privilege{{"lease", "select"}, {"lease", "insert"}, {"lease", "update"}, {"meta", "select"}, {"meta", "update"}}
-	ofEpoch     = []privilege{{"same_epoch", "execute"}} // every role has it unless it was revoked
+	ofEpoch     = []privilege{{"same_epoch", "execute"}} // every role has this privilege by default
 	ofWaiters   = []privilege{{"waiter", "select"}, {"waiter", "insert"}, {"waiter", "update"}, {"waiter", "delete"}}
 	ofCounter   = []privilege{{"meta", "select"}, {"counter", "select"}, {"counter", "insert"}, {"counter", "update"}}
 	ofHistory   = []privilege{{"run", "select"}, {"run", "insert"}, {"run", "update"}, {"run", "delete"}}
 )
 
-// boundCheck reports an address with which a program could wait forever for a server that does not answer. The command
-// itself has its own limit.
+// boundCheck warns of an address without a timeout, with which a program could wait forever for a server that does not
+// answer. The command rowlock has its own time limit.
 func (s database) boundCheck(r *Report) {
 	if len(s.Unbounded) > 0 {
 		r.warn("connect", fmt.Sprintf("the address does not limit a connect: this command gives up after %s, but a program that uses database/sql may wait forever for a server that does not answer", store.ConnectTimeout),
@@ -84,7 +86,7 @@ func (s database) boundCheck(r *Report) {
 	}
 }
 
-// may asks for the plan of a statement that needs the privilege.
+// may returns nil if this user has the privilege p. It runs EXPLAIN for a statement that needs the privilege.
 func (s database) may(ctx context.Context, p privilege) error {
 	rows, err := s.DB.QueryContext(ctx, s.StatementIn(mayFiles, "sql/may", p.table+"_"+p.verb))
 	if err != nil {
@@ -103,14 +105,14 @@ func errorsOf(rows *sql.Rows) error {
 	return err
 }
 
-// privilegesCheck tests each privilege. If the tables are not visible, or another check has found a missing privilege,
-// it does not report success.
+// privilegesCheck returns a check that tests each needed privilege. It reports success only if this user can see the
+// tables and no other check has found a missing privilege.
 func (s database) privilegesCheck(needed []privilege) check {
 	return check{"privileges", func(ctx context.Context, r *Report) error {
 		var missing, lesser []privilege
 		for _, p := range append(needed[:len(needed):len(needed)], ofHistory...) {
 			switch err := s.may(ctx, p); {
-			case err == nil, store.IsMissingTable(err): // the schema's check reports it
+			case err == nil, store.IsMissingTable(err): // schemaCheck reports a missing table
 			case !isDenied(err):
 				return err
 			case p.table == "run":
@@ -137,7 +139,8 @@ func (s database) privilegesCheck(needed []privilege) check {
 	}}
 }
 
-// isDenied reports whether a privilege is missing: on a table, a column, a sequence, a schema or a database.
+// isDenied reports whether err means that this user lacks a privilege on a table, a column, a sequence,
+// a schema or a database.
 func isDenied(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1142, 1143, 1044, 1370, 1227:
@@ -146,13 +149,13 @@ func isDenied(err error) bool {
 	return sqlerror.State(err) == "42501"
 }
 
-// schemaCheck checks that the tables exist in this version. A user that only takes locks may lack the privilege to read
-// the table of versions.
+// schemaCheck returns a check that the tables have the version that this program needs. A user that only acquires locks
+// may lack the privilege to read the version table. Then the check examines the tables themselves.
 func (s database) schemaCheck(needed []privilege) check {
 	return check{"schema", func(ctx context.Context, r *Report) error {
 		mend := "rowlock migrate up" + s.Flags()
 		if r.has(problem, "privileges") {
-			return nil // the tables exist in a schema that this user may not use
+			return nil // closedCheck has reported that this user may not use the schema of the tables
 		}
 		denied := false
 		for _, p := range needed {
@@ -178,7 +181,7 @@ func (s database) schemaCheck(needed []privilege) check {
 		case denied:
 			r.warn("schema", "this user may not see whether the tables exist", "grant the missing privileges, and run rowlock doctor again")
 		default:
-			r.madeElsewhere() // MySQL hides the list from a user that may read neither the list nor the lease rows
+			r.madeElsewhere() // MySQL hides the version table from a user that may read neither that table nor the lease table
 		}
 		return nil
 	}}
@@ -203,14 +206,14 @@ func (r *Report) schema(list []migrations.MigrationStatus, mend string) {
 	}
 }
 
-// clockOf reads the server's clock with a statement.
+// clockOf returns the time of the database server's clock.
 func (s database) clockOf(ctx context.Context) (time.Time, error) {
 	var micros int64
 	err := s.DB.QueryRowContext(ctx, s.statement("clock")).Scan(&micros)
 	return time.UnixMicro(micros), err
 }
 
-// facts returns the rows of a statement: a name and a value each.
+// facts runs a statement whose rows are a name and a value, and returns the values by name.
 func (s database) facts(ctx context.Context, verb string, args ...any) (map[string]string, error) {
 	rows, err := s.query(ctx, verb, args...)
 	if err != nil {
@@ -228,7 +231,7 @@ func (s database) facts(ctx context.Context, verb string, args ...any) (map[stri
 	return facts, errorsOf(rows)
 }
 
-// statement returns the text of sql/<dialect>/<verb>.sql.
+// statement returns the SQL of sql/<dialect>/<verb>.sql with the names of the store's tables.
 func (s database) statement(verb string) string {
 	return s.StatementIn(factFiles, "sql/"+s.At.Dialect.String(), verb)
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// examineFile returns the report of a SQLite file. It opens the file for reading, and never creates one.
+// examineFile adds the findings about a SQLite file to the report. It opens the file read-only, and never creates a
+// file.
 func examineFile(ctx context.Context, r *Report, at store.Location, table sqltable.Table, namespace string) error {
 	if !r.examinePath(at) {
 		return nil
@@ -34,7 +35,8 @@ func examineFile(ctx context.Context, r *Report, at store.Location, table sqltab
 	return nil
 }
 
-// examinePath examines the file from outside, and reports whether there is a file to open.
+// examinePath adds findings about the path, the file system and the permissions of the file. It returns true if there
+// is a SQLite file to open.
 func (r *Report) examinePath(at store.Location) bool {
 	folder := filepath.Dir(at.Path)
 	info, err := os.Stat(at.Path)
@@ -53,7 +55,7 @@ func (r *Report) examinePath(at store.Location) bool {
 		r.problem("file", at.Path+" is not a file", "name a file in --store")
 		return false
 	}
-	f, err := os.OpenFile(at.Path, os.O_RDWR, 0) // opens it without writing
+	f, err := os.OpenFile(at.Path, os.O_RDWR, 0) // checks that this user may write the file, and writes nothing
 	if err == nil {
 		_ = f.Close()
 		err = mayWriteTo(folder)
@@ -71,7 +73,7 @@ func (r *Report) examinePath(at store.Location) bool {
 	return true
 }
 
-// examineAccess looks for other users that can access the file.
+// examineAccess warns if other users can read, change or replace the file.
 func (r *Report) examineAccess(path string, info fs.FileInfo) {
 	if link, err := os.Lstat(path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
 		r.warn("privileges", path+" is a symbolic link: a user that can change the link decides which file holds the locks", "name the file itself in --store")
@@ -85,7 +87,8 @@ func (r *Report) examineAccess(path string, info fs.FileInfo) {
 	}
 }
 
-// fileSchema looks for the tables. The command migrates a file of its own by itself.
+// fileSchema checks the tables in the file. Old or missing tables are no problem if the file has no other tables,
+// because rowlock then migrates the file.
 func (s database) fileSchema(ctx context.Context, r *Report) error {
 	ready, others, err := s.TablesOfFile(ctx)
 	if err != nil {

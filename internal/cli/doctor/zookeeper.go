@@ -29,8 +29,8 @@ func zookeeperChecks(servers []string, secure *tls.Config) []check {
 	}}}
 }
 
-// zookeeperServer asks a server for its version and its role in the ensemble. Every server answers srvr, unless
-// 4lw.commands.whitelist omits it.
+// zookeeperServer checks the version of a server and its role in the ensemble, with the four-letter command srvr.
+// A server does not answer srvr if its setting 4lw.commands.whitelist omits srvr.
 func zookeeperServer(ctx context.Context, r *Report, name string, secure *tls.Config) {
 	text, err := srvr(ctx, name, secure)
 	if err != nil {
@@ -61,7 +61,7 @@ func submatch(pattern *regexp.Regexp, text string) string {
 	return ""
 }
 
-// srvr sends the four letters and returns the answer.
+// srvr sends the four-letter command srvr and returns the answer.
 func srvr(ctx context.Context, server string, secure *tls.Config) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout/2)
 	defer cancel()

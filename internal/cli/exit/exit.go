@@ -1,4 +1,4 @@
-// Package exit has the exit codes of the command, and errors that carry one.
+// Package exit defines the exit codes of the command, and errors that contain an exit code.
 package exit
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The exit codes of the command. 64 to 78 come from sysexits(3), and 124 to 127 from timeout(1) and the shell.
-// Held, lost, unknown and unavailable are four different codes.
+// The exit codes of the command. The codes 64 to 78 come from sysexits(3), and 124 to 127 from timeout(1)
+// and the shell. Each of the outcomes held, lost, unknown and unavailable has its own code.
 const (
 	OK            = 0
 	NotHeld       = 1
@@ -30,7 +30,8 @@ const (
 	Signal        = 128 // plus the number of the signal
 )
 
-// Codes lists what each code means. "rowlock help exit-codes", the manual page and docs/command.md show this table.
+// Codes lists the meaning of each exit code. "rowlock help exit-codes", the manual page and docs/command.md show this
+// table.
 var Codes = []struct {
 	Code    string
 	Meaning string
@@ -49,7 +50,7 @@ var Codes = []struct {
 	{"128+N", "signal N killed the command, or stopped rowlock while it waited"},
 }
 
-// Table returns the table of exit codes for a help text.
+// Table returns the table Codes as lines of a help text.
 func Table() string {
 	var b strings.Builder
 	for _, c := range Codes {
@@ -58,7 +59,7 @@ func Table() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Error is an error with the exit code of the command.
+// Error wraps an error, and contains the exit code of the command.
 type Error struct {
 	code int
 	err  error
@@ -70,19 +71,19 @@ func (f *Error) Error() string { return f.err.Error() }
 // Unwrap returns the wrapped error.
 func (f *Error) Unwrap() error { return f.err }
 
-// With returns err with an exit code.
+// With wraps err in an Error with the exit code code.
 func With(code int, err error) error { return &Error{code, err} }
 
-// Failf returns an error with an exit code.
+// Failf returns an error with the exit code code, formatted as by fmt.Errorf.
 func Failf(code int, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// Usagef returns the error of an invalid command line.
+// Usagef returns an error for an invalid command line.
 func Usagef(format string, args ...any) error { return Failf(Usage, format, args...) }
 
-// OfAcquire adds the exit code to an error of New or Acquire. An error that is none of the outcomes means an
-// invalid option or name.
+// OfAcquire adds the exit code to an error of rowlock.New or Acquire. If the error is none of the library's known
+// outcomes, an option or a name is invalid, and the code is Usage.
 func OfAcquire(err error) error {
 	switch {
 	case errors.Is(err, rowlock.ErrUnavailable):
@@ -96,10 +97,10 @@ func OfAcquire(err error) error {
 	}
 }
 
-// ofLibrary matches an option of the library in its errors.
+// ofLibrary matches an option of the Go library at the start of an error text.
 var ofLibrary = regexp.MustCompile(`^rowlock: (TTL|Wait|MinHold|MaxHold|HandoverDelay)\(([^)]*)\): `)
 
-// inFlags replaces the library's option with the flag.
+// inFlags replaces the library's option in an error text with the equivalent flag of the command.
 func inFlags(err error) error {
 	m := ofLibrary.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -109,8 +110,8 @@ func inFlags(err error) error {
 	return fmt.Errorf("--%s=%s: %s", flag, m[2], strings.TrimPrefix(err.Error(), m[0]))
 }
 
-// OfInspect adds the exit code to an error of a [driver.Operator]. unanswered is the code for a request that may
-// have taken effect.
+// OfInspect adds the exit code to an error of a [driver.Operator]. The parameter unanswered is the exit code if the
+// store did not answer, so that the request may have taken effect.
 func OfInspect(err error, unanswered int) error {
 	var held *driver.Held
 	switch {

@@ -12,7 +12,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Held, lost, unknown and unavailable never share an exit code, however they are wrapped.
+// The errors held, lost, unknown and unavailable have four different exit codes, even if they are wrapped in other
+// errors.
 func TestOutcomesHaveCodesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	held := &rowlock.HeldError{Name: "job"}

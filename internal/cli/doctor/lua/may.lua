@@ -1,5 +1,5 @@
--- KEYS[1]: a key in the form of a lock's key. Result: the commands of the scripts for a lock that this user may not run.
--- Promise: runs none of them.
+-- KEYS[1]: a key that has the form of a lock's key. Result: the commands in the lock scripts that this user may not
+-- run. Promise: runs none of these commands.
 local missing = {}
 local function may(name, ...)
   if not redis.acl_check_cmd(name, ...) then missing[#missing + 1] = name end

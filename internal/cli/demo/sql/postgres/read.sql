@@ -1,6 +1,5 @@
--- Parameters: $1 name.
--- Result: one row, amount.
--- Promise: takes no locks: the lock and the fence exclude other workers.
+-- Parameters: $1 name. Result: one row, amount. Promise: locks no rows in the database, because rowlock's lock and the
+-- fence exclude other workers.
 SELECT amount
   FROM rowlock_demo
  WHERE name::text = $1::text

@@ -1,5 +1,6 @@
--- Parameters: a schema (empty: those on the search_path); the table of locks.
--- Result: one row for each schema that contains the table and that this user may not use: its quoted name, and that of this user. The search_path skips such a schema, as if the table were missing.
+-- Parameters: the schema, or an empty text for the schemas on the search_path; the lease table. Result:
+-- one row for each schema that contains the table and that this user may not use: the quoted name of the schema,
+-- and the quoted name of this user. PostgreSQL skips such a schema of the search_path, as if the table were missing.
 -- Promise: reads only. Reading pg_class and pg_namespace needs no privilege.
 SELECT pg_catalog.quote_ident(n.nspname::text), pg_catalog.quote_ident(current_user::text)
   FROM pg_catalog.pg_class c

@@ -1,6 +1,7 @@
--- Parameters: none.
--- Result: one row for each schema on the search_path in which other roles may create objects, in the order of the path: its quoted name, whether the path names it before pg_catalog, and the quoted roles, or PUBLIC.
--- Promise: reads only. Other roles are all except superusers, this role, and those of the schema's owner.
+-- Parameters: none. Result: one row for each schema on the search_path in which other roles may create objects,
+-- in the order of the search_path: the quoted name of the schema, whether the schema comes before pg_catalog,
+-- and the quoted names of these roles, or PUBLIC. Promise: reads only. Other roles are all roles except superusers,
+-- this role, and the roles that have the privileges of the schema's owner.
 WITH path AS MATERIALIZED (
     SELECT p.schema, p.place
       FROM pg_catalog.unnest(pg_catalog.current_schemas(true)) WITH ORDINALITY p(schema, place)

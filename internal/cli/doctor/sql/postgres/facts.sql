@@ -1,6 +1,5 @@
--- Parameters: none.
--- Result: rows of a name and a value: the settings of this session, and the type of the server.
--- Promise: reads only.
+-- Parameters: none. Result: one row for each setting of this session, and one for the type of the server:
+-- a name and a value. Promise: reads only.
 SELECT name, setting AS value
   FROM pg_settings
  WHERE name IN ('server_version', 'server_version_num', 'fsync', 'full_page_writes', 'synchronous_commit', 'default_transaction_read_only')

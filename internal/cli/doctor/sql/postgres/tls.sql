@@ -1,4 +1,3 @@
--- Parameters: none.
--- Result: one row of a name and a value: the version of TLS of this session; empty without TLS.
+-- Parameters: none. Result: one row: a name, and the TLS version of this session. The version is empty without TLS.
 -- Promise: reads only.
 SELECT 'ssl_version', coalesce((SELECT s.version FROM pg_stat_ssl s WHERE s.pid = pg_backend_pid() AND s.ssl), '') AS value
