@@ -18,25 +18,25 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// historyView is the output of history for a name.
+// historyView is the output of "rowlock history" for one lock.
 type historyView struct {
 	Namespace    string    `json:"namespace"`
 	Name         string    `json:"name"`
-	RefusedInRow int       `json:"refused_in_a_row"` // the number of refusals since the last run began; at most 100
+	RefusedInRow int       `json:"refused_in_a_row"` // how many attempts were refused since the last run began; at most 100
 	Runs         []runView `json:"runs"`             // the newest first
 }
 
-// runView is one run, or one refusal. Times are by the store's clock.
+// runView is the output for one run or one refusal. Times come from the store's clock.
 type runView struct {
 	StartedAt time.Time `json:"started_at"`   // when the lock was granted, or the request was refused
-	Outcome   string    `json:"outcome"`      // exited, timeout, lost or failed. Without an end: running or unfinished. If it was refused: held or skipped
-	ExitCode  *int      `json:"exit_code"`    // of rowlock run; null without an end
-	Took      *float64  `json:"took_seconds"` // null without an end
+	Outcome   string    `json:"outcome"`      // of a run: exited, timeout, lost or failed, or without a recorded end running or unfinished; of a refusal: held or skipped
+	ExitCode  *int      `json:"exit_code"`    // the exit code of rowlock run; null if no end was recorded
+	Took      *float64  `json:"took_seconds"` // the duration of the run; null if no end was recorded
 	Waited    float64   `json:"waited_seconds"`
-	Token     int64     `json:"token"` // zero if it was refused
+	Token     int64     `json:"token"` // the token of the grant; zero for a refusal
 	Holder    string    `json:"holder"`
 	Note      string    `json:"note"`
-	HeldBy    string    `json:"held_by"` // who held the lock, if the request was refused
+	HeldBy    string    `json:"held_by"` // for a refusal: the holder that had the lock
 
 	record history.Record
 }
@@ -92,7 +92,7 @@ rowlock was killed with KILL, its machine crashed, or the store could not be rea
 	return cmd
 }
 
-// historyFailure adds to the error of a missing table how to create the table.
+// historyFailure replaces the error about a missing table with an error that says how to create the table.
 func historyFailure(s *store.Store, err error) error {
 	if store.IsMissingTable(err) {
 		return exit.Failf(exit.Unavailable, "the table %s_run is missing in %s; create it with: rowlock migrate up%s", s.Table, s.At.Shown, s.Flags())
@@ -100,11 +100,11 @@ func historyFailure(s *store.Store, err error) error {
 	return exit.With(exit.Unavailable, err)
 }
 
-// unfinished is the outcome of a run that no longer holds the lock and whose end was not recorded.
+// unfinished is the displayed outcome of a run that no longer holds the lock and has no recorded end.
 const unfinished = "unfinished"
 
 func newHistoryView(status driver.Status, list []history.Record, limit int) historyView {
-	v := historyView{Namespace: status.Key.Namespace, Name: status.Key.Name, Runs: []runView{}} // not null in JSON
+	v := historyView{Namespace: status.Key.Namespace, Name: status.Key.Name, Runs: []runView{}} // an empty list is [] in JSON, and not null
 	for _, r := range list {
 		if r.Token != 0 {
 			break
@@ -120,7 +120,7 @@ func newHistoryView(status driver.Status, list []history.Record, limit int) hist
 		switch {
 		case r.Outcome != job.Running:
 			run.ExitCode, run.Took = &r.Code, &took
-		case status.State != driver.StateHeld || status.Token != r.Token && status.Token != 0: // 0: the store does not report whose grant it is
+		case status.State != driver.StateHeld || status.Token != r.Token && status.Token != 0: // with token 0 the store does not report which grant holds the lock
 			run.Outcome = unfinished
 		}
 		v.Runs = append(v.Runs, run)

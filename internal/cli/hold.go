@@ -20,7 +20,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// run acquires the lock, runs the command under the lock, and releases the lock. It returns the command's exit code,
+// run acquires the lock, runs the command, and releases the lock. It returns the exit code of the command,
 // or an error with an exit code.
 func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (int, error) {
 	path, err := child.Find(argv[0])
@@ -72,7 +72,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	if err != nil {
 		return 0, exit.OfAcquire(err)
 	}
-	defer func() { _ = locker.Close() }() // a failed release has been reported already
+	defer func() { _ = locker.Close() }() // an error of the release has been reported already
 
 	asked := time.Now()
 	lease, err := locker.AcquireAny(in.wait, names)
@@ -107,20 +107,20 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	return code, err
 }
 
-// These texts say what a signal has prevented.
+// Endings of the message that says what did not happen because of a signal.
 const (
 	commandNotStarted = "the command was not started"
 	lockNotPaused     = "the lock was not paused"
 )
 
-// interrupted reports that a signal has ended the wait, and returns the exit code.
+// interrupted writes a message that the signal sig has ended the wait, and returns the exit code.
 func (a *app) interrupted(sig os.Signal, name, outcome string) int {
 	a.log.Say(terminal.Notice, "interrupted", fmt.Sprintf("%s while waiting for %q: %s", sig, name, outcome),
 		slog.String("namespace", a.namespace), slog.String("name", name))
 	return exit.Signal + system.Number(sig)
 }
 
-// refused applies the conflict policy.
+// refused handles a lock that another process holds, according to --on-conflict. It returns the exit code or the error.
 func (a *app) refused(f runFlags, err error) (int, error) {
 	if exit.Code(err) != exit.Held {
 		return 0, err
@@ -136,7 +136,8 @@ func (a *app) refused(f runFlags, err error) (int, error) {
 	return f.conflictCode, nil
 }
 
-// trace returns a trace that reports what people must know, and reports all changes to log collectors.
+// trace returns a trace that writes messages about the lease: the important events as sentences for people,
+// and all events for log collectors.
 func (a *app) trace(heldByOther func(rowlock.HeldByOtherEvent)) *rowlock.Trace {
 	return &rowlock.Trace{
 		HeldByOther: heldByOther,
@@ -145,7 +146,7 @@ func (a *app) trace(heldByOther func(rowlock.HeldByOtherEvent)) *rowlock.Trace {
 		},
 		RenewalFailed: func(e rowlock.RenewalFailedEvent) {
 			level := terminal.Event
-			if e.Failures == 1 { // later failures write no line, although the store stays unreachable
+			if e.Failures == 1 { // only the first failure in a row writes a message
 				level = terminal.Warn
 			}
 			a.log.Say(level, "renewal failed", fmt.Sprintf("could not renew %q; it is lost in %s unless that succeeds: %s", e.Name, e.Left.Round(time.Millisecond), terminal.Plain(e.Err)),
@@ -159,8 +160,8 @@ func (a *app) trace(heldByOther func(rowlock.HeldByOtherEvent)) *rowlock.Trace {
 	}
 }
 
-// defaultHolder returns the command, the host, and the process id of this rowlock. An operator can send a signal to
-// that process.
+// defaultHolder returns COMMAND@host:pid. The pid is the process id of rowlock, so an operator knows which process to
+// send a signal to.
 func defaultHolder(command string) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -169,7 +170,7 @@ func defaultHolder(command string) string {
 	return fmt.Sprintf("%s@%s:%d", cut(filepath.Base(command)), cut(host), os.Getpid())
 }
 
-// cut shortens s so that the holder's text fits into 256 bytes.
+// cut shortens s, so that the text of the holder has at most 256 bytes.
 func cut(s string) string {
 	const longest = 100
 	return strings.ToValidUTF8(s[:min(len(s), longest)], "?")

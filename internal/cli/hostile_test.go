@@ -14,10 +14,12 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
-// hostile moves the cursor, ends the line, reverses the reading direction, and contains a shell command.
+// hostile contains characters that move the cursor, end the line and reverse the reading direction,
+// and a shell command.
 const hostile = "a\x1b[2J\r\nb\u009b31m\u202ec\U000e0041 'd' \\$(touch${IFS}pwn)"
 
-// A terminal only prints texts that other programs wrote into the store. JSON contains these texts exactly.
+// If another program has written control characters into the store, the output for a terminal contains none of them.
+// The JSON output contains the texts exactly.
 func TestTextsOfOthersDoNothingToATerminal(t *testing.T) {
 	t.Parallel()
 	a := &app{store: "sqlite:" + filepath.Join(t.TempDir(), "locks.db"), table: "rowlock_lease"}

@@ -11,24 +11,25 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// inside ends a wait for a lock under which this process runs, because such a wait would never end.
+// inside ends a wait for a lock under which this process already runs, because such a wait would never end by itself.
 type inside struct {
 	outers []job.Outer
-	store  string // the hash of the store
+	store  string // the hash that identifies the store
 	wait   context.Context
 	giveUp context.CancelCauseFunc
 }
 
-// inside returns an inside for a call with its context.
+// inside returns an inside for one wait with the context ctx.
 func (a *app) inside(ctx context.Context, s *store.Store) *inside {
 	wait, giveUp := context.WithCancelCause(ctx)
 	return &inside{job.Outers(a.std.Env), s.Hash(), wait, giveUp}
 }
 
-// end stops the observation.
+// end releases the resources of i after the wait.
 func (i *inside) end() { i.giveUp(nil) }
 
-// holds ends the wait and returns a usage error if held names a lock under which this process runs.
+// holds ends the wait and returns a usage error if held describes a lock under which this process runs.
+// Otherwise it returns nil.
 func (i *inside) holds(held *rowlock.HeldError) error {
 	err := job.Itself(i.outers, i.store, held)
 	if err != nil {
@@ -37,7 +38,8 @@ func (i *inside) holds(held *rowlock.HeldError) error {
 	return err
 }
 
-// heldByOther reports a refusal, unless the refusal ends the wait.
+// heldByOther returns a function for a trace. The function shows the present holder with w, unless the refusal ends the
+// wait.
 func (i *inside) heldByOther(w *terminal.Waiting) func(rowlock.HeldByOtherEvent) {
 	return func(e rowlock.HeldByOtherEvent) {
 		if i.holds(e.Held) == nil {
@@ -46,7 +48,8 @@ func (i *inside) heldByOther(w *terminal.Waiting) func(rowlock.HeldByOtherEvent)
 	}
 }
 
-// explains returns a usage error if the call failed with err because of such a lock. Otherwise it returns nil.
+// explains returns a usage error if err means that this process would wait for a lock under which it runs.
+// Otherwise it returns nil.
 func (i *inside) explains(err error) error {
 	var held *rowlock.HeldError
 	if errors.As(err, &held) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
-// selection says which locks ls shows, and in what order.
+// selection contains the options of ls that filter and sort the list.
 type selection struct {
 	name, holder string
 	states       []string
@@ -50,10 +50,11 @@ func (w *selection) check(all bool) error {
 	return nil
 }
 
-// pattern replaces slashes, because package path treats a slash as a separator.
+// pattern replaces slashes in a text, because path.Match treats a slash as a separator that * does not match.
 func pattern(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
-// of returns the selected locks of a list. The result is never nil, so JSON shows an empty list and not null.
+// of returns the locks of list that match the selection, sorted. The result is never nil, so an empty list is [] in
+// JSON, and not null.
 func (w *selection) of(s *store.Store, list []driver.Status) []view.Lock {
 	views := []view.Lock{}
 	for _, status := range list {
@@ -61,7 +62,7 @@ func (w *selection) of(s *store.Store, list []driver.Status) []view.Lock {
 			views = append(views, view.Of(s, status))
 		}
 	}
-	slices.SortStableFunc(views, w.compare) // equal locks stay in the order of their names
+	slices.SortStableFunc(views, w.compare) // the sort is stable: equal locks stay in the order of the list, which is sorted by name
 	if w.reverse {
 		slices.Reverse(views)
 	}
@@ -75,7 +76,7 @@ func (w *selection) shows(s driver.Status) bool {
 	if !strings.Contains(s.Holder, w.holder) {
 		return false
 	}
-	matches, _ := path.Match(pattern(w.name), pattern(s.Key.Name)) // the method check has checked the pattern
+	matches, _ := path.Match(pattern(w.name), pattern(s.Key.Name)) // cannot fail: the method check has validated the pattern
 	return w.name == "" || matches
 }
 

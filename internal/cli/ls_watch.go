@@ -11,11 +11,11 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
-// leastInterval keeps a list from being all that a store does.
+// leastInterval is the smallest value of --interval, which limits the load on the store.
 const leastInterval = 100 * time.Millisecond
 
-// watch lists repeatedly until ctx ends or a signal interrupts the process. If the store becomes unreachable after
-// the first list, watch waits for the store.
+// watch calls list and show every interval until ctx ends or a signal interrupts the process. If the first list fails,
+// watch returns the error. If a later list fails, watch tries again after the interval.
 func (a *app) watch(ctx context.Context, interval time.Duration, list func(context.Context, *store.Store) ([]view.Lock, error), show func([]view.Lock) error) error {
 	s, err := a.openStore(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *app) watch(ctx context.Context, interval time.Duration, list func(conte
 	}
 }
 
-// lister returns a function that writes a list after the previous list.
+// lister returns the function that writes each list of --watch.
 func (a *app) lister(asJSON, namespaces bool, interval time.Duration) func([]view.Lock) error {
 	if asJSON {
 		return view.NewChanges(a.std.Out).Show

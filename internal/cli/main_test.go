@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/internal/leaks"
 )
 
-// TestMain lets the test binary be the guard of a command that a test runs.
+// TestMain runs the guard process if a test has started the test binary as the guard of a command.
 func TestMain(m *testing.M) {
 	if child.IsGuard(os.Args[1:]) {
 		os.Exit(child.BeGuard(os.Stdin))

@@ -28,7 +28,7 @@ func (a *app) manCommand() *cobra.Command {
 	}
 }
 
-// manual returns the manual page. It contains the texts of the help unchanged, with their line breaks.
+// manual returns the manual page in roff. The page contains the help texts unchanged, with their line breaks.
 func manual(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(".TH ROWLOCK 1\n.SH NAME\n")
@@ -36,7 +36,7 @@ func manual(root *cobra.Command) string {
 	b.WriteString(".SH SYNOPSIS\n")
 	for _, cmd := range subcommands(root) {
 		if cmd.HasSubCommands() && cmd.Name() != "demo" {
-			continue // its subcommands are listed instead
+			continue // the page lists only its subcommands
 		}
 		fmt.Fprintf(&b, ".br\n.B %s\n", roff(usageLine(cmd)))
 	}
@@ -60,13 +60,13 @@ func manual(root *cobra.Command) string {
 	return b.String()
 }
 
-// usageLine returns how to write a command, beginning with the program's name.
+// usageLine returns the usage line of a command, beginning with the program's name.
 func usageLine(cmd *cobra.Command) string {
 	path := cmd.CommandPath()
 	return strings.TrimSuffix(path, cmd.Name()) + cmd.Use
 }
 
-// verbatim writes a text and keeps its line breaks.
+// verbatim writes a text as roff that keeps the line breaks.
 func verbatim(b *strings.Builder, text string) {
 	b.WriteString(".nf\n")
 	for line := range strings.Lines(text) {
@@ -75,7 +75,7 @@ func verbatim(b *strings.Builder, text string) {
 	b.WriteString(".fi\n")
 }
 
-// options writes flags in the order of their names.
+// options writes the flags and their descriptions as roff, in the order of their names.
 func options(b *strings.Builder, flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Name == "help" {

@@ -70,7 +70,8 @@ func (a *app) migrateDown() *cobra.Command {
 	return cmd
 }
 
-// tellMigrations reports which migrations the function work has applied or rolled back.
+// tellMigrations calls work, and writes a message for each migration that work has applied or rolled back.
+// The parameter did is the verb of the message.
 func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, work func() error) error {
 	applied := func() (map[string]bool, []string, error) {
 		list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(a.table))
@@ -105,11 +106,11 @@ func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, wo
 	return nil
 }
 
-// refuseWhileHeld fails if a lock is held. It ignores a table that cannot be read.
+// refuseWhileHeld returns an error if a lock is held or paused. It ignores a table that is missing or cannot be read.
 func refuseWhileHeld(ctx context.Context, s *store.Store) error {
 	kinds := []*store.Store{s}
 	if s.At.Session != "" {
-		kinds = append(kinds, &store.Store{Backend: s.Leases}) // their table is dropped, too
+		kinds = append(kinds, &store.Store{Backend: s.Leases}) // the tables of lease rows are dropped, too
 	}
 	for _, of := range kinds {
 		list, err := of.Backend.List(ctx, "", true)
@@ -180,10 +181,10 @@ func (a *app) migratePrint() *cobra.Command {
 	return cmd
 }
 
-// nothingToMigrate is the message for a store without tables.
+// nothingToMigrate is the error text for a store without tables.
 const nothingToMigrate = "%s keeps locks without tables: there is nothing to migrate, and nothing is needed before the first lock"
 
-// migrate runs one operation on a store whose table may be missing.
+// migrate opens the store, whose tables may be missing, and calls do with a time limit.
 func (a *app) migrate(ctx context.Context, do func(context.Context, *store.Store) error) error {
 	at, err := a.location()
 	if err == nil {
@@ -199,7 +200,7 @@ func (a *app) migrate(ctx context.Context, do func(context.Context, *store.Store
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
 	defer cancel()
-	// An unreachable server is reported sooner than a slow migration.
+	// The connection has a shorter time limit than the migration, so that an unreachable server is reported sooner.
 	connect, done := context.WithTimeout(ctx, inspectTimeout)
 	defer done()
 	if err := s.DB.PingContext(connect); err != nil {

@@ -51,7 +51,8 @@ redlock cannot be paused, because its servers may forget a pause.`,
 	return cmd
 }
 
-// pauseTTL is how soon the lock becomes free if the command ends before the pause is in effect.
+// pauseTTL is the TTL of the lease that the command acquires before it pauses the lock. If the command dies before the
+// pause is stored, the lock is free after this time.
 const pauseTTL = defaultTTL
 
 // pause waits for the lock, and then pauses it.
@@ -97,7 +98,7 @@ func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, 
 	return 0, s.Look(driver.Key{Namespace: a.namespace, Name: name}, s.Explain(exit.OfPause(err)))
 }
 
-// checkPauses refuses a store that does not support pauses.
+// checkPauses returns a usage error if the store does not support pauses.
 func checkPauses(s *store.Store) error {
 	switch {
 	case s.At.Session != "":
@@ -108,7 +109,7 @@ func checkPauses(s *store.Store) error {
 	return nil
 }
 
-// person returns who works on this machine.
+// person returns USER@host for the user who runs the command.
 func person(env system.Environment) string {
 	name := cmp.Or(env.Get("USER"), env.Get("LOGNAME"), env.Get("USERNAME")) // cron sets LOGNAME, Windows sets USERNAME
 	if u, err := user.Current(); name == "" && err == nil {

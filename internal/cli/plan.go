@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/view"
 )
 
-// plan reports what run would do now, and who holds the lock. It acquires no lock.
+// plan implements --dry-run: it prints what run would do now, and who holds the lock. It acquires no lock.
 func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []string) error {
 	if name == "" {
 		return exit.Usagef("the name of the lock is empty")
@@ -53,7 +53,7 @@ func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []st
 	})
 }
 
-// times returns the durations among the options, if they are set.
+// times describes the TTL, and the other durations that are set.
 func (f *runFlags) times() string {
 	text := "a crash frees the lock within " + f.ttl.String()
 	for _, of := range []struct {
@@ -73,7 +73,7 @@ func (f *runFlags) times() string {
 	return text
 }
 
-// outlook returns what would happen now.
+// outlook describes what run would do now. The parameter free says whether the lock is free.
 func (f *runFlags) outlook(free bool) string {
 	refused := fmt.Sprintf("exit with code %d", f.conflictCode)
 	if f.onConflict == onConflictSkip {

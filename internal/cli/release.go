@@ -60,19 +60,21 @@ every other lock of that connection. The holder detects the loss at once. If ls 
 	return cmd
 }
 
-// spared refuses to end a pause with an option that ends live leases, because a pause is not a lease.
+// spared returns an error if the lock is paused and --live was given, because "rowlock release --live" ends leases and
+// not pauses.
 func spared(ctx context.Context, s *store.Store, key driver.Key, token driver.Token, live bool) error {
 	if !live || !s.Backend.Capabilities().Pauses {
-		return nil // if live is false, the store refuses
+		return nil // without --live the store itself refuses to end a pause
 	}
 	now, err := s.Backend.Inspect(ctx, key)
 	if err != nil || now.State != driver.StatePaused || now.Token != token {
-		return nil // what follows reports an error
+		return nil // the request that follows reports the error
 	}
 	return &driver.Held{Reason: driver.Paused, Holder: now.Holder, Note: now.Note, Token: now.Token}
 }
 
-// notReleased returns why the lock was not released, from the present state of the store.
+// notReleased returns an error that says why the lock was not released. It reads the present state of the lock from the
+// store.
 func (a *app) notReleased(ctx context.Context, s *store.Store, key driver.Key, token int64, err error) error {
 	err = exit.OfInspect(err, exit.Unknown)
 	name := fmt.Sprintf("%q", key.String())

@@ -49,7 +49,7 @@ With --token only the pause with that token ends, as ls and status show it. A ne
 	return cmd
 }
 
-// notResumed returns the state of a lock that is not paused.
+// notResumed returns an error with the present state of a lock that could not be resumed.
 func notResumed(ctx context.Context, s *store.Store, key driver.Key, err error) error {
 	if exit.Code(err) != exit.NotHeld {
 		return s.Look(key, err)

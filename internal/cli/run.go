@@ -19,14 +19,14 @@ const (
 	onConflictFail = "fail"
 )
 
-// defaultTTL is the default TTL of the library.
+// defaultTTL is the default of --ttl, which equals the library's default.
 const defaultTTL = 30 * time.Second
 
-// runFlags are the options of run.
+// runFlags contains the options of "rowlock run".
 type runFlags struct {
 	onConflict   string
 	conflictCode int
-	slots        int // the number of slots; zero: the lock has no slots
+	slots        int // the number of slots; zero if the lock has no slots
 	holder, note string
 	dryRun       bool
 	hideStore    bool
@@ -115,7 +115,8 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-// checkRunArgs requires NAME -- COMMAND. The parameter dash is how many arguments precede --, or -1 without --.
+// checkRunArgs returns a usage error unless the arguments have the form NAME -- COMMAND. The parameter dash is the
+// number of arguments before --, or -1 without --.
 func checkRunArgs(dash int, args []string) error {
 	switch {
 	case dash < 0 && len(args) > 1:
@@ -130,10 +131,10 @@ func checkRunArgs(dash int, args []string) error {
 	return nil
 }
 
-// mostSlots is the largest number of locks that the library can wait for at a time.
+// mostSlots is the largest number of locks for which one call of the library can wait.
 const mostSlots = 64
 
-// names returns the locks of which the command needs one.
+// names returns the names of the locks, of which the command needs only one: the slots of name, or name itself.
 func (f *runFlags) names(name string) []string {
 	if f.slots == 0 {
 		return []string{name}
@@ -141,7 +142,7 @@ func (f *runFlags) names(name string) []string {
 	return rowlock.Slots(name, f.slots)
 }
 
-// slot returns the number of the slot that the command holds. It returns an empty text without slots.
+// slot returns the number of the slot that the command holds, or an empty text if the lock has no slots.
 func (f *runFlags) slot(name string, lease *rowlock.Lease) string {
 	if f.slots == 0 {
 		return ""
@@ -149,7 +150,7 @@ func (f *runFlags) slot(name string, lease *rowlock.Lease) string {
 	return strings.TrimPrefix(lease.Name(), name+"/")
 }
 
-// settle combines options that depend on each other, and checks the combination.
+// settle sets options that depend on other options, and returns a usage error for options that contradict each other.
 func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 	switch {
 	case f.conflictCode < 0 || f.conflictCode > 255:
@@ -164,11 +165,12 @@ func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 	return nil
 }
 
-// graceWhenLost is the time between TERM and KILL when the lock is lost. Trust in the lease ends that much earlier,
-// so that the command is dead before the lease ends. A tenth of the TTL remains for clocks of different speed.
+// graceWhenLost returns the time between TERM and KILL when the lock is lost. Trust in the lease ends earlier by this
+// time, so that the command is dead before the lease ends. A tenth of the TTL remains for clocks that run at different
+// speeds.
 func (f *runFlags) graceWhenLost() time.Duration { return min(f.grace, f.ttl/5) }
 
-// options returns the options for the library.
+// options returns the options for the library's Acquire.
 func (f *runFlags) options() []rowlock.Option {
 	opts := []rowlock.Option{
 		rowlock.TTL(f.ttl), rowlock.MinHold(f.minHold), rowlock.MaxHold(f.maxHold), rowlock.HandoverDelay(f.handover),
@@ -180,7 +182,7 @@ func (f *runFlags) options() []rowlock.Option {
 	return opts
 }
 
-// refusal returns the outcome that history shows for a run that was refused the lock.
+// refusal returns the outcome that the history records if the lock was refused.
 func (f *runFlags) refusal() string {
 	if f.onConflict == onConflictSkip {
 		return job.Skipped

@@ -12,7 +12,7 @@ import (
 
 const password = "s3cret-word"
 
-// brokenStores are addresses with a password. No server listens there.
+// brokenStores lists addresses that contain a password. No server listens at these addresses.
 var brokenStores = []string{
 	"postgres://user:s3cret-word@127.0.0.1:1/db?sslmode=disable",
 	"postgres-advisory://127.0.0.1:1/db?user=user&password=s3cret-word&sslmode=disable",
@@ -25,7 +25,8 @@ var brokenStores = []string{
 	"zk://user:s3cret-word@127.0.0.1:1",
 }
 
-// unreadableStores are addresses that are malformed or cannot be opened. All commands parse them in the same way.
+// unreadableStores lists addresses that contain a password, and are malformed or cannot be opened. All subcommands
+// parse addresses with the same code.
 var unreadableStores = []string{
 	"postgres://user:s3cret-word@127.0.0.1:port/db",
 	"postgres://user:s3cret-word@127.0.0.1:1/db?sslmode=nonsense",
@@ -35,7 +36,7 @@ var unreadableStores = []string{
 	"redis://user:s3cret-word@127.0.0.1:1/word?bogus=s3cret-word",
 	"etcds://user:s3cret-word@127.0.0.1:1/?ca=no-such-file",
 	"zk://user:s3cret-word@127.0.0.1:1/a@b",
-	// a slash, a question mark or a hash in a password that is not escaped ends the host before the password does
+	// an unescaped slash, question mark or hash in a password ends the host part of the URL within the password
 	"postgres://user:12/s3cret-word@127.0.0.1:1/db",
 	"postgres://user:12?s3cret-word@127.0.0.1:1/db",
 	"postgres://user:12#s3cret-word@127.0.0.1:1/db",
@@ -52,15 +53,15 @@ var unreadableStores = []string{
 	"s3cret-word",
 }
 
-// argumentsOf contains the arguments that a command needs before it opens its store. Other commands need no
+// argumentsOf maps a subcommand to the arguments without which it does not open its store. Other subcommands need no
 // arguments.
 var argumentsOf = map[string][]string{
 	"run": {"job", "--", "true"}, "release": {"--token", "1", "job"}, "status": {"job"}, "history": {"job"},
 	"fence reset": {"--all"}, "fence prune": {"--unused", "30d"}, "completion": {"bash"},
 }
 
-// No command writes the password of its store, whatever fails: not to stdout, not to stderr, not in JSON, and not in
-// its help. The store is an option or a variable.
+// If a subcommand fails, neither its stdout nor its stderr nor its JSON nor its help contains the password of the
+// store. The store comes from an option or from a variable.
 func TestPasswordsAreNeverWritten(t *testing.T) {
 	t.Parallel()
 	home := "HOME=" + t.TempDir()
@@ -82,7 +83,7 @@ func TestPasswordsAreNeverWritten(t *testing.T) {
 		for i, store := range stores {
 			env, args := []string{home}, slices.Concat(strings.Fields(path), []string{"--store", store}, arguments)
 			switch {
-			case i%3 == 1: // each combination of command and store uses one of the ways
+			case i%3 == 1: // each combination of subcommand and store is tested with either the option or the variable
 				args = append([]string{"--log-format", "json"}, args...)
 			case i%3 == 2 && cmd.Root().Name()+" demo" != strings.TrimSuffix(cmd.CommandPath(), " stock"): // the demonstration ignores the variable
 				env, args = append(env, "ROWLOCK_STORE="+store), slices.Concat(strings.Fields(path), arguments)

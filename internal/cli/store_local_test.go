@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Without the option --store, the lock is in a file that excludes only this user's processes on this machine. The
-// command says so on stderr if stderr is not a terminal, for example under cron, which removes variables. Stdout
-// belongs to the command that runs under the lock. No message is written if the user names the file, or writes local.
+// Without --store and ROWLOCK_STORE, the lock is in a file that excludes only this user's processes on this machine.
+// If stderr is not a terminal, rowlock says so on stderr: for example under cron, which removes environment variables.
+// rowlock writes no such message if --store names the file or is local.
 func TestTheDefaultStoreSaysHowFarItReaches(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -2,7 +2,7 @@
 
 package doctor
 
-// networkFileSystem returns an empty text, because this system has no check for network file systems here.
+// networkFileSystem returns an empty text, because the check is implemented only for Linux.
 func networkFileSystem(string) string { return "" }
 
 // mayWriteTo returns nil, because the check is implemented only for Linux.

@@ -1,4 +1,4 @@
-// Package history records the outcomes of the last runs under a lock, in a table beside the locks.
+// Package history records the last runs of "rowlock run" under each lock, in a table in the database of the locks.
 package history
 
 import (
@@ -16,37 +16,37 @@ import (
 )
 
 const (
-	// recordTimeout limits how long the end of a job waits for its record.
+	// recordTimeout is how long "rowlock run" waits at its end until the run is recorded.
 	recordTimeout = 5 * time.Second
-	// lostRecordTimeout is that limit if the lock was lost, because the store may be unreachable.
+	// lostRecordTimeout replaces recordTimeout if the lock was lost, because the store may be unreachable then.
 	lostRecordTimeout = time.Second
-	// Kept is how many runs of a name are kept, and how many refusals.
+	// Kept is how many runs, and how many refusals, the table keeps for each lock.
 	Kept = 100
 )
 
-// Record is the row of a run, or of a refusal, whose token is zero.
+// Record is one row of the table: a run, or a refusal. The token of a refusal is zero.
 type Record struct {
 	Key           driver.Key
-	id            string // of the row that was written at the start of the run
+	id            string // the id of the row that was inserted when the run started
 	Outcome       string
 	Code          int
 	Token         rowlock.Token
 	Holder, Note  string
 	HeldBy        string
 	Waited, Took  time.Duration
-	StartedMicros int64 // since 1970, set when the row is read
+	StartedMicros int64 // microseconds since 1970; set only in rows that were read
 }
 
 //go:embed sql
 var statementFiles embed.FS
 
-// Runs is the table of runs.
+// Runs accesses the table of runs in a store.
 type Runs struct{ in *store.Store }
 
-// Of returns the table of a store. A store without tables keeps no runs.
+// Of returns the Runs of a store. In a store without tables, Runs records nothing.
 func Of(s *store.Store) Runs { return Runs{s} }
 
-// exec returns the number of changed rows.
+// exec runs the statement verb and returns the number of changed rows.
 func (s Runs) exec(ctx context.Context, verb string, args ...any) (int64, error) {
 	result, err := s.in.DB.ExecContext(ctx, s.statement(verb), args...)
 	if err != nil {
@@ -55,13 +55,13 @@ func (s Runs) exec(ctx context.Context, verb string, args ...any) (int64, error)
 	return result.RowsAffected()
 }
 
-// statement returns the text of sql/<dialect>/<verb>.sql.
+// statement returns the SQL of sql/<dialect>/<verb>.sql with the names of the store's tables.
 func (s Runs) statement(verb string) string {
 	return s.in.StatementIn(statementFiles, "sql/"+s.in.At.Dialect.String(), verb)
 }
 
-// text encodes a text for a statement: for MySQL in hexadecimal digits, so that the connection's character set does not
-// matter.
+// text encodes a text as a parameter of a statement. For MySQL it uses hexadecimal digits, so that the connection's
+// character set cannot change the text.
 func (s Runs) text(t string) string {
 	if s.in.At.Dialect == migrations.MySQL {
 		return hex.EncodeToString([]byte(t))
@@ -69,10 +69,10 @@ func (s Runs) text(t string) string {
 	return t
 }
 
-// Begin records the start of a run in the background. The returned channel is closed when that has succeeded or failed,
-// after recordTimeout at most. The returned function records the end of the run. Both are best effort: a table that is
-// missing, outdated or read-only causes no error, and does not change the job's exit code. "rowlock doctor" reports
-// such a table.
+// Begin records the start of a run in the background. The returned channel is closed when the record was written or has
+// failed, at most after recordTimeout. The returned function records the end of the run. A record that cannot be
+// written, because the table is missing, outdated or read-only, causes no error and does not change the exit code.
+// "rowlock doctor" reports such a table.
 func (s Runs) Begin(r Record) (recorded <-chan struct{}, end func(Record)) {
 	written := make(chan struct{})
 	if s.in.DB == nil {
@@ -109,7 +109,7 @@ func (s Runs) Begin(r Record) (recorded <-chan struct{}, end func(Record)) {
 	}
 }
 
-// record records a run that has ended.
+// record writes the end of a run. If the row of its start is missing, record inserts a complete row.
 func (s Runs) record(r Record) {
 	if s.in.DB == nil {
 		return
@@ -120,7 +120,7 @@ func (s Runs) record(r Record) {
 	s.insert(ctx, r)
 }
 
-// insert adds a row, and deletes the oldest rows above the limit.
+// insert adds a row, and then deletes the oldest rows, so that Kept rows of the same kind remain.
 func (s Runs) insert(ctx context.Context, r Record) {
 	namespace, name := s.text(r.Key.Namespace), s.text(r.Key.Name)
 	running, code := 0, any(r.Code)
@@ -139,7 +139,8 @@ func (s Runs) insert(ctx context.Context, r Record) {
 	_, _ = s.exec(ctx, "run_trim", trim...)
 }
 
-// Prune deletes the rows of names whose locks were pruned. It does nothing if the table is missing.
+// Prune deletes the history of names that are not in the lock table and have had no run for the duration unused.
+// It does nothing if the table is missing.
 func (s Runs) Prune(ctx context.Context, unused time.Duration) error {
 	if s.in.DB == nil {
 		return nil
@@ -151,7 +152,7 @@ func (s Runs) Prune(ctx context.Context, unused time.Duration) error {
 	return err
 }
 
-// Refused records that another process holds the lock, if err says so.
+// Refused records a refusal if err says that another process holds the lock.
 func (s Runs) Refused(r Record, err error) {
 	var held *rowlock.HeldError
 	if errors.As(err, &held) {
@@ -160,7 +161,7 @@ func (s Runs) Refused(r Record, err error) {
 	}
 }
 
-// List returns the rows of a name, the newest first.
+// List returns the runs and refusals of a lock, the newest first.
 func (s Runs) List(ctx context.Context, key driver.Key) ([]Record, error) {
 	rows, err := s.in.DB.QueryContext(ctx, s.statement("run_list"), s.text(key.Namespace), s.text(key.Name))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Of each name, every database keeps the last hundred runs and the last hundred refusals. Texts are read as they were
-// written, whatever the connection's character set.
+// Every database keeps the last hundred runs and the last hundred refusals of each lock. Texts are read exactly as they
+// were written, whatever the connection's character set is.
 func TestTheHistoryIsTrimmed(t *testing.T) {
 	t.Parallel()
 	for name, where := range map[string]func(testing.TB) string{
@@ -40,7 +40,7 @@ func TestTheHistoryIsTrimmed(t *testing.T) {
 			key, other := driver.Key{Namespace: "space", Name: "täglich 🌍"}, driver.Key{Namespace: "space", Name: "other"}
 			began := time.Now()
 			Of(s).record(Record{Key: other, Outcome: job.Exited, Token: 1, Holder: "somebody"})
-			for i := range Kept + 3 { // the oldest first: each took a second less than the one before
+			for i := range Kept + 3 { // oldest run first; each run took a second less than the previous run
 				took := time.Duration(2*Kept-i) * time.Second
 				Of(s).record(Record{Key: key, Outcome: job.TimedOut, Code: 124, Token: driver.Token(i + 1), Holder: "wer ✓", Note: "wozu ✓", Took: took, Waited: time.Duration(i) * time.Microsecond})
 				if i%2 == 0 {

@@ -1,5 +1,6 @@
-// Package job runs a command under a lease. It tells the command its lock, and stops the command when the lock is lost
-// or its time is over. It releases the lease when no process of the command's group is left.
+// Package job runs a command under a lease. Environment variables tell the command its lock. The package stops the
+// command when the lease is lost or --timeout has passed. It releases the lease when no process of the command's group
+// is left.
 package job
 
 import (
@@ -17,32 +18,32 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Job is a command that runs under a lease.
+// Job describes a command and the lease under which it runs.
 type Job struct {
 	Log            *terminal.Messages
 	Lease          *rowlock.Lease
-	Outer          Outer           // the lock as a run inside the command sees it
+	Outer          Outer           // describes this lock to a "rowlock run" inside the command
 	Slot           string          // the number of the lease's slot; empty if the lock is not a slot
 	Recorded       <-chan struct{} // closed when the start of the run has been recorded
 	Signals        *system.Signals
 	Timeout, Grace time.Duration
-	GraceWhenLost  time.Duration // counted back from the end of the lease, and not from when its loss was noticed
+	GraceWhenLost  time.Duration // the time between TERM and KILL if the lease is lost; it ends when the lease ends
 
-	Outcome string // of the run, after it has ended
+	Outcome string // the outcome of the run, set at its end
 
 	child      *child.Process
 	foreground child.Foreground
-	killAt     time.Time     // zero until the group has received TERM
-	given      time.Duration // the grace period until killAt
+	killAt     time.Time     // when to send KILL; zero until the group has received TERM
+	given      time.Duration // the grace period that ends at killAt
 }
 
 // Run starts the command, supervises it until no process of its group is left, and releases the lease.
 func (j *Job) Run(path string, argv []string, std system.Stdio) (int, error) {
-	j.Signals.ForwardStops() // before the command can be seen to run
+	j.Signals.ForwardStops() // before the start, so that no suspend key is missed
 	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer, j.Slot), std)
 	if err != nil {
 		j.Outcome = Failed
-		_ = j.Lease.Release(context.Background()) // the start's own error is returned instead
+		_ = j.Lease.Release(context.Background()) // the error of the start is more important
 		return 0, err
 	}
 	j.child, j.Outcome = child, Exited
@@ -52,7 +53,8 @@ func (j *Job) Run(path string, argv []string, std system.Stdio) (int, error) {
 	return j.release(code), nil
 }
 
-// supervise returns the exit code: the command's own, or the reason why it was stopped.
+// supervise waits until no process of the group is left, and stops the command if necessary. It returns the exit code
+// of the command, or the code for the reason of the stop.
 func (j *Job) supervise() int {
 	var (
 		code, stopped            int
@@ -104,30 +106,31 @@ func (j *Job) supervise() int {
 
 var errSuspended = errors.New("rowlock was suspended")
 
-// suspendTimeout limits how long rowlock waits for its own writes before it is suspended.
+// suspendTimeout is how long rowlock waits for its own writes to the store before it suspends itself.
 const suspendTimeout = 5 * time.Second
 
-// suspend stops rowlock until it is continued, and reports whether the lease is then still trusted. It first waits
-// until rowlock's own writes are done. A process that is suspended inside a transaction keeps a SQLite file locked for
-// every other process, and no TTL ends that.
+// suspend suspends rowlock until the shell continues it, and reports whether the lease is then still trusted.
+// It first waits until rowlock's own writes to the store are done. A process that is suspended inside a transaction
+// would keep a SQLite file locked for every other process, and no TTL would end this.
 func (j *Job) suspend() (trusted bool) {
 	<-j.Recorded
 	ctx, cancel := context.WithTimeout(context.Background(), suspendTimeout)
 	defer cancel()
 	suspended := false
-	_ = j.Lease.ReleaseWith(ctx, func(context.Context) error { // runs between two renewals
+	_ = j.Lease.ReleaseWith(ctx, func(context.Context) error { // the function runs between two renewals
 		suspended = true
 		j.Signals.Suspend()
-		return errSuspended // so the lease is kept
+		return errSuspended // an error of the function prevents the release
 	})
-	if !suspended { // the lease has ended, or the store does not answer
+	if !suspended { // the function did not run: the lease has ended, or a renewal takes too long
 		j.Signals.Suspend()
 	}
 	return j.Lease.Err() == nil
 }
 
-// stop tells the group to end, and returns when to kill it, which is never later than decided before. If no time is
-// left, it does not send TERM: a suspended process would be continued, and run without the lock.
+// stop sends TERM to the group, and returns a channel that receives when KILL is due. A second call never delays the
+// KILL. If no time is left, stop does not send TERM, because that would continue a suspended process,
+// which would then run without the lock.
 func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
 	if at := time.Now().Add(grace); j.killAt.IsZero() || at.Before(j.killAt) {
 		j.killAt, j.given = at, max(grace, 0)
@@ -138,7 +141,7 @@ func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
 	return time.After(time.Until(j.killAt))
 }
 
-// release ends the lease after the whole group has ended, and returns the final exit code.
+// release releases the lease after the whole group has ended, and returns the final exit code.
 func (j *Job) release(code int) int {
 	err := j.Lease.Release(context.Background())
 	switch {

@@ -1,8 +1,8 @@
 package job
 
-// The outcomes of a run.
+// The outcomes of a run in the history.
 const (
-	Running  = "running" // it has started, and no end was recorded
+	Running  = "running" // the run has started, and no end is recorded
 	Exited   = "exited"
 	TimedOut = "timeout"
 	Lost     = "lost"

@@ -12,26 +12,27 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
-// The variables that tell a command which lock it runs under.
+// The environment variables that describe to a command the lock under which it runs.
 const (
 	envName      = "ROWLOCK_NAME"
 	envToken     = "ROWLOCK_TOKEN" //nolint:gosec // a fencing token is no secret
 	EnvHolder    = "ROWLOCK_HOLDER"
 	envExpiresAt = "ROWLOCK_EXPIRES_AT"
 	envSlot      = "ROWLOCK_SLOT"
-	envLocks     = "ROWLOCK_LOCKS" // all of these locks, for a "rowlock run" inside the command
+	envLocks     = "ROWLOCK_LOCKS" // all locks under which the command runs, if runs are nested
 )
 
-// Outer is a lock that this process runs under. Its "rowlock run" waits for this process to end.
+// Outer describes a lock under which this process runs. The "rowlock run" that holds the lock waits for this process to
+// end.
 type Outer struct {
-	store           string // a hash that identifies it
+	store           string // a hash that identifies the store
 	namespace, name string
 	holder          string
 	token           rowlock.Token
 }
 
-// Outers returns the locks that the environment names, the outermost first. It skips malformed entries, which another
-// program has written.
+// Outers returns the locks that the variable ROWLOCK_LOCKS names, the outermost first. It skips malformed entries,
+// because another program may have written them.
 func Outers(e system.Environment) []Outer {
 	var list []Outer
 	for entry := range strings.FieldsSeq(e.Get(envLocks)) {
@@ -50,7 +51,7 @@ func Outers(e system.Environment) []Outer {
 	return list
 }
 
-// String returns the entry in the environment.
+// String returns the entry for o in the variable ROWLOCK_LOCKS.
 func (o Outer) String() string {
 	words := []string{o.store, o.namespace, o.name, o.holder, o.token.String()}
 	for i := range words {
@@ -59,13 +60,13 @@ func (o Outer) String() string {
 	return strings.Join(words, ":")
 }
 
-// OuterOf returns the Outer of a lease in a store, for the command that runs under it.
+// OuterOf returns the Outer of a lease. The parameter store is the hash of its store.
 func OuterOf(store string, lease *rowlock.Lease) Outer {
 	return Outer{store, lease.Namespace(), lease.Name(), lease.Holder(), lease.Token()}
 }
 
-// Itself returns an error if this process waits for a lock that it runs under, and nil if held names another lock. If
-// the store does not report the token, the name decides.
+// Itself returns an error if held describes a lock of list, under which this process runs, so that the process would
+// wait for itself. Otherwise it returns nil. If the store does not report the token, only the names are compared.
 func Itself(list []Outer, store string, held *rowlock.HeldError) error {
 	for _, o := range list {
 		if held == nil || o.namespace != held.Namespace || o.name != held.Name {
@@ -79,13 +80,13 @@ func Itself(list []Outer, store string, held *rowlock.HeldError) error {
 	return nil
 }
 
-// locks returns the variable for a command that runs under one more lock.
+// locks returns the value of ROWLOCK_LOCKS with o added.
 func locks(e system.Environment, o Outer) string {
 	return strings.TrimSpace(fmt.Sprint(e.Get(envLocks), " ", o))
 }
 
-// Within returns a usage error if this process runs under one of the names in that store, and nil otherwise. A run that
-// waits for such a name may wait for itself.
+// Within returns a usage error if this process runs under one of the names in the store, and nil otherwise.
+// A process that waits for one of several slots may wait for itself if it runs under one of them.
 func Within(list []Outer, store, namespace string, names []string) error {
 	for _, o := range list {
 		if o.store == store && o.namespace == namespace && slices.Contains(names, o.name) {
@@ -96,8 +97,8 @@ func Within(list []Outer, store, namespace string, names []string) error {
 	return nil
 }
 
-// under returns the environment of a command that runs under lease. It removes variables of an outer run instead of
-// only overriding them: programs differ in which of two duplicates they read.
+// under returns the environment of a command that runs under lease. It removes the variables of an outer run before it
+// adds new values, because programs differ in which of two duplicates they read.
 func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string) system.Environment {
 	const layout = "2006-01-02T15:04:05.000Z07:00"
 	inner := []string{
@@ -113,5 +114,5 @@ func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string) sys
 	return append(e.Without(envName, envToken, EnvHolder, envExpiresAt, envLocks, envSlot), inner...)
 }
 
-// Nested reports whether the environment is that of a command under a lock.
+// Nested reports whether e is the environment of a command that "rowlock run" has started.
 func Nested(e system.Environment) bool { return e.Get(envToken) != "" }

@@ -11,7 +11,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// silence is how long a connection to etcd may be idle before the client tests it: the least that gRPC permits.
+// silence is how long a connection to etcd may be idle before the client checks it. It is the smallest value that gRPC
+// permits.
 const silence = 10 * time.Second
 
 func etcdKind(form string, secure bool) kind {
@@ -21,7 +22,7 @@ func etcdKind(form string, secure bool) kind {
 	}
 }
 
-// openEtcd connects to etcd.
+// openEtcd connects to etcd, and sets the backend of s.
 func openEtcd(ctx context.Context, s *Store) error {
 	at := s.At.KeyValue
 	secure, err := at.tls()

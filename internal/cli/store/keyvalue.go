@@ -11,18 +11,18 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// KeyValue is the address of a store without tables.
+// KeyValue is the parsed address of a store without tables, such as Redis or etcd.
 type KeyValue struct {
 	kind
 	Scheme         string
 	Servers        []string // HOST:PORT
 	user, password string
-	path           string // without slashes around it
+	path           string // the path of the URL, without slashes at its ends
 	query          url.Values
 }
 
-// keyValueLocation parses SCHEME://USER:PASSWORD@HOST:PORT,HOST:PORT/PATH?OPTION=VALUE. Its errors repeat nothing of
-// it, because a password may be anywhere.
+// keyValueLocation parses SCHEME://USER:PASSWORD@HOST:PORT,HOST:PORT/PATH?OPTION=VALUE. Its errors do not repeat any
+// part of a malformed address, because a password may be anywhere in the address.
 func keyValueLocation(scheme, rest string) (Location, error) {
 	at := &KeyValue{kind: kinds[scheme], Scheme: scheme}
 	authority, tail := strings.TrimPrefix(rest, "//"), ""
@@ -52,7 +52,7 @@ func keyValueLocation(scheme, rest string) (Location, error) {
 	return Location{KeyValue: at, Shown: at.shown(servers, u), ByName: true}, nil
 }
 
-// readServers parses HOST or HOST:PORT, or several of them with commas in between.
+// readServers parses a list of HOST or HOST:PORT, separated by commas.
 func (at *KeyValue) readServers(list string) error {
 	servers := strings.Split(list, ",")
 	if len(servers) > 1 && !at.several {
@@ -72,7 +72,8 @@ func (at *KeyValue) readServers(list string) error {
 	return nil
 }
 
-// readOptions parses the options of the kind, each at most once.
+// readOptions parses the options of the address. It returns an error for an option that this kind of store does not
+// have, or that is given twice.
 func (at *KeyValue) readOptions(query string) error {
 	known := slices.Clone(at.options)
 	if at.Secure {
@@ -94,7 +95,7 @@ func (at *KeyValue) readOptions(query string) error {
 	return nil
 }
 
-// shown returns the location without its password.
+// shown returns the address with its password masked.
 func (at *KeyValue) shown(servers string, u *url.URL) string {
 	shown := at.Scheme + "://"
 	if _, ok := u.User.Password(); ok {
@@ -113,7 +114,7 @@ func (at *KeyValue) shown(servers string, u *url.URL) string {
 // option returns the value of an option, or an empty text if it is not given.
 func (at *KeyValue) option(name string) string { return at.query.Get(name) }
 
-// Prefix returns the text with which the keys of all locks begin.
+// Prefix returns the option prefix, or unlessGiven without that option. The keys of all locks begin with the prefix.
 func (at *KeyValue) Prefix(unlessGiven string) string {
 	if at.query.Has("prefix") {
 		return at.option("prefix")

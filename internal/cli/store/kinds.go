@@ -8,23 +8,24 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// kind is a kind of store without tables.
+// kind describes a kind of store without tables.
 type kind struct {
-	form    string // how its address is written
+	form    string // the form of its address, for messages
 	port    string // the default port
-	several bool   // an address may have several servers
-	reaches string // a lock excludes the processes that use this
+	several bool   // true if an address may contain several servers
+	reaches string // which servers, keys or paths processes must share so that a lock excludes them, as a text
 	Secure  bool   // TLS
 	options []string
-	check   func(*KeyValue) error // of the path and the options
+	check   func(*KeyValue) error // validates the path and the options
 	open    func(context.Context, *Store) error
-	// forgets says that the store keeps nothing about a free lock. So it cannot keep a name closed.
+	// forgets is true if the store stores nothing about a free lock, so that it cannot keep a lock closed after its
+	// release.
 	forgets bool
-	// untimed says that a lock is held as long as its session lives, and that its end cannot be predicted.
+	// untimed is true if a lock ends with its session, so that its end cannot be predicted.
 	untimed bool
 }
 
-// kinds maps schemes to kinds.
+// kinds maps the scheme of an address to the kind of store.
 var kinds = map[string]kind{
 	"redis":          redisKind("redis://HOST:PORT/DATABASE", false, false),
 	"rediss":         redisKind("rediss://HOST:PORT/DATABASE", false, true),
@@ -38,7 +39,7 @@ var kinds = map[string]kind{
 	"zks":            zookeeperKind("zks://HOST:PORT,HOST:PORT/ROOT", true),
 }
 
-// openKeyValue makes the backend of a store without tables.
+// openKeyValue sets the backend of s, a store without tables.
 func (s *Store) openKeyValue(ctx context.Context) error {
 	at := s.At.KeyValue
 	if s.Table.String() != sqltable.Default {
@@ -53,7 +54,8 @@ func (s *Store) openKeyValue(ctx context.Context) error {
 	return nil
 }
 
-// RefuseKeyValue returns an error for a command that needs tables.
+// RefuseKeyValue returns a usage error if the store has no tables. The parameter format is its text,
+// with %s for the kind of store.
 func (at Location) RefuseKeyValue(format string) error {
 	if at.KeyValue == nil {
 		return nil
@@ -61,7 +63,7 @@ func (at Location) RefuseKeyValue(format string) error {
 	return exit.Usagef("--store: "+format, at.KeyValue.Scheme+"://")
 }
 
-// withoutPath returns an error if there is a path, which this kind does not have.
+// withoutPath returns an error if the address has a path. Some kinds of store have no path.
 func (at *KeyValue) withoutPath() error {
 	if at.path != "" {
 		return fmt.Errorf("only options may follow the servers of %s://: write %s", at.Scheme, at.form)

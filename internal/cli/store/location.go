@@ -16,26 +16,26 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Location is the address of a store, from --store.
+// Location is the parsed address of a store, from --store.
 type Location struct {
 	Dialect     migrations.Dialect
-	Path        string        // of a SQLite file
-	PostgresURL string        // of a Postgres server, for pgx
-	MySQL       *mysql.Config // of a MySQL or MariaDB server
-	Shown       string        // for people: without its password
-	ByName      bool          // it was given, and is not the default
+	Path        string        // the path of a SQLite file
+	PostgresURL string        // the address of a Postgres server, for pgx
+	MySQL       *mysql.Config // the address of a MySQL or MariaDB server
+	Shown       string        // the address for messages, without its password
+	ByName      bool          // false if the store is the default store
 	Session     string        // the scheme of a store of session locks; empty for lease rows
 
-	KeyValue *KeyValue // of a store without tables, which has neither dialect nor session
+	KeyValue *KeyValue // set only for a store without tables; Dialect and Session are then empty
 }
 
-// masked replaces a password.
+// masked replaces a password in messages.
 const masked = "xxxxx"
 
 var errMySQL = errors.New("it is not a MySQL address: write USER:PASSWORD@tcp(HOST:PORT)/DATABASE")
 
-// parseLocation parses the value of --store. Its errors never repeat the value. If the value is malformed, a password
-// may be anywhere in it.
+// parseLocation parses the value of --store. Its errors never repeat the value, because a password may be anywhere in a
+// malformed value.
 func parseLocation(s string) (Location, error) {
 	scheme, rest, _ := strings.Cut(s, ":")
 	_, keyValue := kinds[scheme]
@@ -65,7 +65,7 @@ func parseLocation(s string) (Location, error) {
 	}
 }
 
-// Locate parses the value of --store. Without a value, or with "local", it returns the file of this user.
+// Locate parses the value of --store. For an empty value or "local" it returns the default SQLite file of this user.
 func Locate(value string, env system.Environment) (Location, error) {
 	if value == "" || value == Local {
 		return defaultLocation(env)
@@ -77,10 +77,10 @@ func Locate(value string, env system.Environment) (Location, error) {
 	return at, nil
 }
 
-// word matches a scheme. Any other text may be part of a password.
+// word matches a text that can be shown as a scheme. Any other text may be part of a password.
 var word = regexp.MustCompile(`^[a-z][a-z0-9+-]{0,20}$`)
 
-// unknownStore says what is wrong with the value. It repeats only the scheme.
+// unknownStore returns an error that says what is wrong with the value. The error repeats only the scheme.
 func unknownStore(scheme, rest string) error {
 	forms := map[string]string{
 		"postgres": "postgres://USER@HOST/DATABASE", "postgresql": "postgres://USER@HOST/DATABASE", "mysql": "mysql://USER@HOST/DATABASE", "mariadb": "mysql://USER@HOST/DATABASE",
@@ -100,14 +100,16 @@ func unknownStore(scheme, rest string) error {
 	}
 }
 
-// cutPassword reports whether an @ follows the part of a URL in which it ends the password. A bare slash, question mark
-// or hash in a password ends that part early. The rest of the password would then be read and shown as the path.
+// cutPassword reports whether the URL contains an @ after its user and host part. This happens if a password contains
+// an unescaped slash, question mark or hash, which ends that part early. Then the rest of the password would be parsed
+// and shown as the path.
 func cutPassword(body string) bool {
 	end := strings.IndexAny(body, "/?#")
 	return end >= 0 && strings.Contains(body[end:], "@")
 }
 
-// sqliteLocation uses everything after "sqlite:" as the path. Three slashes count as one, as in a URL without a host.
+// sqliteLocation uses everything after "sqlite:" as the path. Three slashes at its start count as one,
+// as in a URL without a host.
 func sqliteLocation(rest string) (Location, error) {
 	if strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "///") {
 		return Location{}, errors.New("a SQLite file has no host: write sqlite:PATH")
@@ -150,7 +152,7 @@ func mysqlLocation(s string) (Location, error) {
 	if u.RawQuery != "" {
 		dsn += "?" + u.RawQuery
 	}
-	cfg, err := mysql.ParseDSN(dsn) // the address has no password
+	cfg, err := mysql.ParseDSN(dsn) // ParseDSN checks the address, which has no password here
 	if err != nil {
 		return Location{}, err
 	}
@@ -162,13 +164,13 @@ func mysqlLocation(s string) (Location, error) {
 func mysqlDSN(s string) (Location, error) {
 	cfg, err := mysql.ParseDSN(s)
 	if err != nil {
-		return Location{}, errMySQL // the driver's own error may quote any part of it
+		return Location{}, errMySQL // the driver's own error may quote any part of the address
 	}
 	if cfg.DBName == "" {
 		return Location{}, errors.New("the database is missing: write USER@tcp(HOST)/DATABASE")
 	}
 	if strings.Contains(cfg.DBName, "@") {
-		return Location{}, errMySQL // the text there is a user and a password
+		return Location{}, errMySQL // the network part would contain a user and a password
 	}
 	hidden := cfg.Clone()
 	if hidden.Passwd != "" {
@@ -186,7 +188,7 @@ func parseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// redact returns u without passwords, wherever pgx would read one.
+// redact returns u with passwords masked, in every place from which pgx reads a password.
 func redact(u *url.URL) string {
 	hidden := *u
 	if _, ok := u.User.Password(); ok {
@@ -202,7 +204,7 @@ func redact(u *url.URL) string {
 	return hidden.String()
 }
 
-// Excludes says which processes a lock in this store excludes.
+// Excludes describes the processes that a lock in this store excludes.
 func (at Location) Excludes() string {
 	switch {
 	case at.KeyValue != nil:

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Every form of a store address is parsed, and shown without its password.
+// Every form of a store address can be parsed, and is shown without its password.
 func TestLocationIsShownWithoutItsPassword(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]struct {
@@ -53,7 +53,7 @@ func TestLocationIsShownWithoutItsPassword(t *testing.T) {
 	}
 }
 
-// The parts of the address of a store without tables: servers, account and options.
+// The servers, the account and the options of the address of a store without tables are parsed.
 func TestKeyValueLocation(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]KeyValue{
@@ -77,7 +77,7 @@ func TestKeyValueLocation(t *testing.T) {
 	}
 }
 
-// A mysql:// URL means the same server, user and options to the driver.
+// A mysql:// URL is translated to a driver configuration with the same server, user and options.
 func TestMySQLURLIsTranslated(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{
@@ -93,7 +93,8 @@ func TestMySQLURLIsTranslated(t *testing.T) {
 	}
 }
 
-// The address of a store of session locks has the server and the options of the plain scheme.
+// The address of a store of session locks means the same server and options as the same address of a store of lease
+// rows.
 func TestSessionLocationIsThatOfTheLeaseRows(t *testing.T) {
 	t.Parallel()
 	for store, plain := range map[string]string{
@@ -113,7 +114,7 @@ func TestSessionLocationIsThatOfTheLeaseRows(t *testing.T) {
 	}
 }
 
-// An address that cannot be parsed is rejected without being repeated, because it may contain a password anywhere.
+// The error for an address that cannot be parsed does not repeat the address, because a password may be anywhere in it.
 func TestBadLocationIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, store := range []string{
@@ -134,7 +135,7 @@ func TestBadLocationIsNotRepeated(t *testing.T) {
 	}
 }
 
-// An error that only the library finds is a usage error of the command.
+// If only the library finds that an option in the address is invalid, the command returns a usage error.
 func TestBadKeyValueStoreIsUsage(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{
@@ -156,7 +157,7 @@ func TestBadKeyValueStoreIsUsage(t *testing.T) {
 	}
 }
 
-// An error that only pgx finds does not show the password either.
+// If only pgx finds that the address is invalid, the error does not show the password either.
 func TestBadPostgresOptionIsToldWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{
@@ -183,7 +184,7 @@ func TestDefaultLocation(t *testing.T) {
 	assert.Empty(t, (&Store{At: at, Table: table}).Flags(), "a message need not name it")
 }
 
-// openValue opens the store of a value of --store.
+// openValue opens the store for a value of --store.
 func openValue(t *testing.T, value string) (*Store, error) {
 	t.Helper()
 	at, err := Locate(value, nil)
@@ -195,7 +196,7 @@ func openValue(t *testing.T, value string) (*Store, error) {
 	return Open(t.Context(), at, table)
 }
 
-// For each store, a sentence says which processes it excludes.
+// For each kind of store, Excludes describes which processes a lock excludes.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{

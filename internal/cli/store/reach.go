@@ -10,8 +10,9 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// reach returns as soon as one of the servers accepts a connection. If none does, it returns the reason of each. It is
-// for clients that would wait until ctx ends, and not say why they found no server.
+// reach connects to all servers, and returns nil as soon as a server accepts the connection. If no server does,
+// it returns the errors of all servers. It is called before clients that would otherwise wait until ctx ends,
+// and not report why no server was found.
 func (at Location) reach(ctx context.Context, secure *tls.Config) error {
 	servers := at.KeyValue.Servers
 	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
@@ -39,7 +40,7 @@ func (at Location) reach(ctx context.Context, secure *tls.Config) error {
 	return exit.Failf(exit.Unavailable, "connect to %s: %w", at.Shown, oneline.Join(failed...))
 }
 
-// Dial connects to a server, HOST:PORT. If secure is nil, it does not use TLS.
+// Dial connects to server, which has the form HOST:PORT. If secure is nil, it does not use TLS.
 func Dial(ctx context.Context, server string, secure *tls.Config) (net.Conn, error) {
 	if secure == nil {
 		return new(net.Dialer).DialContext(ctx, "tcp", server)

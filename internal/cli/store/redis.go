@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// redisPort is the default port.
+// redisPort is Redis's default port.
 const redisPort = "6379"
 
 func redisKind(form string, cluster, secure bool) kind {
@@ -58,7 +58,7 @@ func (at *KeyValue) database() (int, error) {
 	return n, nil
 }
 
-// redisOptions returns the options for the library.
+// redisOptions returns the options for package redislock.
 func (at *KeyValue) redisOptions() ([]redislock.Option, error) {
 	var opts []redislock.Option
 	if at.query.Has("prefix") {
@@ -85,7 +85,7 @@ func (at *KeyValue) redisOptions() ([]redislock.Option, error) {
 	return opts, nil
 }
 
-// openRedis makes the client of one server or of a Cluster. It does no I/O.
+// openRedis creates the client of one server or of a Cluster, and sets the backend of s. It does no I/O.
 func openRedis(_ context.Context, s *Store) error {
 	at := s.At.KeyValue
 	opts, err := at.redisOptions()
@@ -126,11 +126,11 @@ func (at *KeyValue) redisClient(server string) (*redis.Options, error) {
 	return &redis.Options{
 		Addr: server, Username: at.user, Password: at.password, DB: number, TLSConfig: secure,
 		DialTimeout: ConnectTimeout, PoolSize: storeConns, ContextTimeoutEnabled: true, IdentitySuffix: system.Program,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // saves a request for each connection
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // disabling saves one request for each connection
 	}, nil
 }
 
-// beSilent disables the client's log: the command reports every error once.
+// beSilent disables the log of the Redis client, because the command itself reports every error once.
 var beSilent = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
 
 // silent discards log lines.
@@ -138,7 +138,7 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// CommandTerms replaces the library's advice to programmers with advice for the command line.
+// CommandTerms replaces the library's advice for programmers in an error text with advice for the command line.
 var CommandTerms = strings.NewReplacer(
 	"use redis.NewClusterClient", "write redis+cluster://HOST:PORT for --store",
 	"give the client the address of its primary, or use redis.NewFailoverClient", "name its primary in --store",

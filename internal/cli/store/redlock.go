@@ -25,7 +25,7 @@ func redlockKind(form string, secure bool) kind {
 	}
 }
 
-// redlockOptions returns the options for the library.
+// redlockOptions returns the options for package redlock.
 func (at *KeyValue) redlockOptions() ([]redlock.Option, error) {
 	var opts []redlock.Option
 	if at.query.Has("prefix") {
@@ -46,7 +46,7 @@ func (at *KeyValue) redlockOptions() ([]redlock.Option, error) {
 	return opts, nil
 }
 
-// longestTTL returns the longest TTL that the store grants, or zero if it has no limit of its own.
+// longestTTL returns the longest TTL that the store grants, or zero if the store has no such limit.
 func (at *KeyValue) longestTTL() time.Duration {
 	switch d, err := terminal.ParseDuration(at.option("max_ttl")); {
 	case err == nil:
@@ -58,7 +58,7 @@ func (at *KeyValue) longestTTL() time.Duration {
 	}
 }
 
-// openRedlock makes a client of each server. It does no I/O.
+// openRedlock creates a client for each server, and sets the backend of s. It does no I/O.
 func openRedlock(_ context.Context, s *Store) error {
 	at := s.At.KeyValue
 	opts, err := at.redlockOptions()

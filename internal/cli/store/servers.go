@@ -30,7 +30,7 @@ func (s *Store) openPostgres(table sqllock.Option) error {
 		s.Unbounded = []string{"connect_timeout=5"}
 	}
 	cfg.ConnConfig.ConnectTimeout = ConnectTimeout
-	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // behind a pooler, a statement that is prepared by name may belong to another client
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // behind a pooler, a named prepared statement may belong to another client
 	cfg.MaxConns = min(cfg.MaxConns, storeConns)
 	cfg.MinConns, cfg.MinIdleConns = 0, 0
 	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
@@ -46,7 +46,7 @@ func (s *Store) openPostgres(table sqllock.Option) error {
 	return nil
 }
 
-// withoutURL returns pgx's error without the address and the passwords that it quotes.
+// withoutURL returns the text of pgx's error without the address and passwords, which pgx may quote.
 func withoutURL(err error, at Location) string {
 	text := strings.ReplaceAll(err.Error(), at.PostgresURL, at.Shown)
 	if i := strings.LastIndex(text, "`: "); i >= 0 {
@@ -63,7 +63,7 @@ func (s *Store) openMySQL(table sqllock.Option) error {
 	if cfg.ReadTimeout == 0 {
 		s.Unbounded = append(s.Unbounded, "readTimeout=30s")
 	}
-	cfg.Logger = &mysql.NopLogger{} // the command reports every error once
+	cfg.Logger = &mysql.NopLogger{} // the command itself reports every error once
 	if cfg.ConnectionAttributes == "" {
 		cfg.ConnectionAttributes = "program_name:" + system.Program
 	}
@@ -71,7 +71,7 @@ func (s *Store) openMySQL(table sqllock.Option) error {
 	if err != nil {
 		return exit.Usagef("--store: %w (%s)", err, s.At.Shown)
 	}
-	s.DB = sql.OpenDB(sqlhandle.Limit(connector, ConnectTimeout)) // the driver's timeout ends before the server's greeting arrives
+	s.DB = sql.OpenDB(sqlhandle.Limit(connector, ConnectTimeout)) // the driver's timeout does not include the server's greeting, so Limit adds a timeout for the whole connect
 	s.DB.SetMaxOpenConns(storeConns)
 	s.DB.SetMaxIdleConns(storeConns)
 	s.Leases = sqllock.MySQL(s.DB, table)

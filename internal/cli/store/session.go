@@ -10,15 +10,16 @@ import (
 	"github.com/rowlock/rowlock/mysqlock"
 )
 
-// The schemes of stores whose locks live in a server's memory, as long as a connection does. The rest of the address is
-// that of the lease rows of the same server. They also need the table, because the same migrations create the source of the
-// tokens.
+// The schemes of stores of session locks, which exist in a server's memory as long as their connection.
+// The rest of the address has the same form as for lease rows on the same server. Session locks also need the
+// migrations, which create the sequence or table of their tokens.
 const (
 	advisoryScheme = "postgres-advisory"
 	getLockScheme  = "mysql-getlock"
 )
 
-// sessionLocation parses the location like one of lease rows, which has the scheme plain.
+// sessionLocation parses the address of a store of session locks. The function parse parses the same address with the
+// scheme plain, which means lease rows.
 func sessionLocation(scheme, plain, rest string, parse func(string) (Location, error)) (Location, error) {
 	prefix := ""
 	if plain != "" {
@@ -33,7 +34,8 @@ func sessionLocation(scheme, plain, rest string, parse func(string) (Location, e
 	return at, nil
 }
 
-// CheckTimes rejects options for which the store would have to keep something about a free lock, if it cannot.
+// CheckTimes returns a usage error for a TTL that the store does not grant, and for a minimum hold or a hand-over delay
+// in a store that stores nothing about a free lock.
 func (at Location) CheckTimes(ttl, minHold, handover time.Duration) error {
 	option, forgetful := "", at.KeyValue != nil && at.KeyValue.forgets
 	switch {
@@ -57,7 +59,7 @@ func (at Location) CheckTimes(ttl, minHold, handover time.Duration) error {
 		option, at.Session, at.LeaseRows())
 }
 
-// LeaseRows returns the address of the lease rows in the same server.
+// LeaseRows returns the address, without its password, of lease rows on the same server.
 func (at Location) LeaseRows() string {
 	if at.Session == advisoryScheme {
 		return "postgres://…"
@@ -65,7 +67,8 @@ func (at Location) LeaseRows() string {
 	return "mysql://…"
 }
 
-// missingToken returns the source of the tokens of session locks, if err says that it is missing.
+// missingToken returns the name of the sequence or table of tokens if err says that it is missing, and an empty text
+// otherwise.
 func missingToken(err error) string {
 	var sequence *advisory.SchemaError
 	if errors.As(err, &sequence) {

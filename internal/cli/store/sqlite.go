@@ -28,11 +28,12 @@ import (
 //go:embed sql/tables_of_file.sql
 var tablesOfFile string
 
-// Local is the value of --store that names the default file explicitly.
+// Local is the value of --store that names the default SQLite file.
 const Local = "local"
 
-// defaultLocation is a file in the user's state directory: $XDG_STATE_HOME or ~/.local/state (XDG Base Directory
-// Specification 0.8, which says to ignore a relative path). On other systems it is where the system keeps such files.
+// defaultLocation returns the location of a file in the user's state directory: $XDG_STATE_HOME or ~/.local/state (XDG
+// Base Directory Specification 0.8, which says to ignore a relative path). Without $XDG_STATE_HOME,
+// macOS and Windows use the system's folder for configuration.
 func defaultLocation(env system.Environment) (Location, error) {
 	dir := env.Get("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
@@ -76,8 +77,9 @@ func (s *Store) openSQLite(table sqllock.Option) error {
 	return nil
 }
 
-// makePrivate creates a file that only this user may open, unless the file exists. A user that may only read a SQLite
-// file can still lock it, and so block every acquire. SQLite gives the log next to it the same permissions.
+// makePrivate creates the file with permissions for this user only, unless the file exists. A user that may only read a
+// SQLite file can still lock the file, and so block every acquire. SQLite creates its log next to the file with the
+// same permissions.
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
@@ -92,8 +94,8 @@ func makePrivate(path string) error {
 	return nil
 }
 
-// sqliteDSN sets what a lock needs: a grant is durable before the reply, readers do not wait for writers, and a
-// transaction waits for the write lock when it begins.
+// sqliteDSN returns the driver's address of the file with the settings that locks need: a commit is flushed to disk,
+// readers do not wait for writers, and a transaction acquires the write lock when it begins.
 func sqliteDSN(path string) string {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -101,7 +103,7 @@ func sqliteDSN(path string) string {
 	}
 	slashed := filepath.ToSlash(absolute)
 	if !strings.HasPrefix(slashed, "/") {
-		slashed = "/" + slashed // in a file URL, a slash precedes a drive letter
+		slashed = "/" + slashed // a file URL needs a slash before a drive letter
 	}
 	u := url.URL{Scheme: "file", Path: slashed}
 	u.RawQuery = url.Values{
@@ -111,8 +113,9 @@ func sqliteDSN(path string) string {
 	return u.String()
 }
 
-// PrepareSQLite creates or migrates the lock table in a file that has no other tables. Another process may be doing the
-// same. It does not change an application's database: its owner runs migrate up.
+// PrepareSQLite creates or migrates rowlock's tables in a file that has no other tables. Another process may do the
+// same at the same time. PrepareSQLite does not change a file with tables of an application. There the user has to run
+// "rowlock migrate up".
 func (s *Store) PrepareSQLite(ctx context.Context) error {
 	ready, others, err := s.TablesOfFile(ctx)
 	if err != nil {
@@ -132,11 +135,11 @@ func (s *Store) PrepareSQLite(ctx context.Context) error {
 	return nil
 }
 
-// migrated reports whether the file has all migrations of this version.
+// migrated reports whether the file has all migrations that this version of rowlock knows.
 func (s *Store) migrated(ctx context.Context) (bool, error) {
 	list, err := migrations.Status(ctx, s.DB, migrations.SQLite, migrations.Table(s.Table.String()))
 	if errors.Is(err, migrations.ErrMadeElsewhere) {
-		return true, nil // for these migrations, it is up to date
+		return true, nil // the user's own migrations manage the tables, so there is nothing to migrate
 	}
 	if err != nil {
 		return false, exit.Failf(exit.Unavailable, "inspect the lock table in %s: %w", s.At.Shown, err)
@@ -144,9 +147,10 @@ func (s *Store) migrated(ctx context.Context) (bool, error) {
 	return !slices.ContainsFunc(list, func(m migrations.MigrationStatus) bool { return !m.Applied }), nil
 }
 
-// TablesOfFile counts the lock table, and other tables. Opening a new file switches it to WAL mode. If another process
-// does the same, SQLite does not wait, whatever its busy_timeout (https://sqlite.org/c3ref/busy_handler.html). So
-// TablesOfFile retries until ctx ends.
+// TablesOfFile returns how many lock tables the file has (0 or 1), and how many tables of other programs.
+// The first request switches a new file to WAL mode. If another process does the same at the same time,
+// SQLite returns an error at once, whatever busy_timeout is (https://sqlite.org/c3ref/busy_handler.html).
+// So TablesOfFile retries until ctx ends.
 func (s *Store) TablesOfFile(ctx context.Context) (ready, others int, err error) {
 	for {
 		err = s.DB.QueryRowContext(ctx, tablesOfFile, s.Table.Name()).Scan(&ready, &others)
@@ -161,14 +165,14 @@ func (s *Store) TablesOfFile(ctx context.Context) (ready, others int, err error)
 	}
 }
 
-// isBusy reports whether another process had locked the file. The low byte is the primary result code
-// (https://sqlite.org/rescode.html).
+// isBusy reports whether err means that another process had locked the file. The low byte of SQLite's code is the
+// primary result code (https://sqlite.org/rescode.html).
 func isBusy(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// OpenReadOnly opens a SQLite file for reading, and never creates one.
+// OpenReadOnly opens a SQLite file for reading, and never creates a file.
 func OpenReadOnly(at Location, table sqltable.Table) (*Store, error) {
 	db, err := sql.Open("sqlite", readOnlyDSN(at.Path))
 	if err != nil {
@@ -180,10 +184,10 @@ func OpenReadOnly(at Location, table sqltable.Table) (*Store, error) {
 	return s, nil
 }
 
-// readOnlyDSN returns the address that opens a file for reading.
+// readOnlyDSN returns the driver's address that opens the file for reading only.
 func readOnlyDSN(path string) string {
 	dsn, query, _ := strings.Cut(sqliteDSN(path), "?")
-	values, _ := url.ParseQuery(query) // the library wrote the query
+	values, _ := url.ParseQuery(query) // cannot fail: sqliteDSN has made the query
 	values.Set("mode", "ro")
 	values["_pragma"] = []string{"busy_timeout(2000)", "query_only(1)"}
 	values.Del("_txlock")

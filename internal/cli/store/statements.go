@@ -7,7 +7,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// StatementIn returns the text of FOLDER/VERB.sql for the store's table.
+// StatementIn returns the SQL of the file folder/verb.sql with the names of the store's tables.
 func (s *Store) StatementIn(files embed.FS, folder, verb string) string {
 	quote := `"`
 	if s.At.Dialect == migrations.MySQL {
@@ -16,8 +16,8 @@ func (s *Store) StatementIn(files embed.FS, folder, verb string) string {
 	return s.Table.Statements(files, folder, quote)[verb]
 }
 
-// IsMissingTable recognises that a table or a column is not there: undefined table, column, function and schema; on SQLite
-// SQLITE_ERROR, which a statement that is well formed answers for no other reason.
+// IsMissingTable reports whether err means that a table, column, function or schema does not exist.
+// On SQLite it checks for SQLITE_ERROR, which a well-formed statement returns for no other reason.
 func IsMissingTable(err error) bool {
 	switch sqlerror.State(err) {
 	case "42P01", "42703", "42883", "3F000":

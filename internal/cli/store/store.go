@@ -1,5 +1,6 @@
-// Package store opens the store that --store names. Location is the address, and Store the open store with its backend.
-// Explain adds what a user of the command line needs to an error. A database is opened with TLS and time limits.
+// Package store opens the store that --store names, with TLS if the address asks for it, and with time limits.
+// Location is the parsed address. Store is the open store with its backend. Store.Explain adds the store and a hint to
+// an error.
 package store
 
 import (
@@ -25,38 +26,39 @@ import (
 )
 
 const (
-	// ConnectTimeout limits a connect, so that a server that hangs is reported.
+	// ConnectTimeout is the time limit for opening a connection to a server that may not answer.
 	ConnectTimeout = 5 * time.Second
 	closeTimeout   = time.Second
-	// storeConns is enough for a renewal, a release and a notification at the same time.
+	// storeConns is the size of the connection pool. A renewal, a release and a listener for notifications can run at
+	// the same time.
 	storeConns = 4
 )
 
-// Store is an open database, with or without a lock table.
+// Store is an open store. The lock tables may be missing.
 type Store struct {
 	At      Location
 	Table   sqltable.Table
 	Backend Backend
-	Leases  Backend // the lease rows of the same database; equal to Backend unless sessions hold the locks
-	DB      *sql.DB // for migrations; nil for a store without tables
-	// The clients of a store without tables. One of them is set, and none for ZooKeeper.
+	Leases  Backend // the backend for lease rows in the same database; equal to Backend unless Backend uses session locks
+	DB      *sql.DB // the connection pool for migrations and the fence; nil for a store without tables
+	// The client of a store without tables. Only the field for the kind of store is set, and no field for ZooKeeper.
 	Etcd   *clientv3.Client
 	Redis  redis.UniversalClient
 	Nodes  []*redis.Client // of Redlock
 	Secure *tls.Config     // nil: without TLS
-	// Unbounded lists the settings of a time limit that the address lacks.
+	// Unbounded lists the timeout parameters that the address lacks, for doctor.
 	Unbounded []string
 	closers   []func()
 }
 
-// Backend is the part of a backend that the command needs.
+// Backend is the interface of backends with the methods that the command needs.
 type Backend interface {
 	driver.Backend
 	driver.Operator
 }
 
-// Open opens a store. It does no I/O, with two exceptions: it creates a SQLite file, and it connects to etcd and
-// ZooKeeper. ctx limits that.
+// Open opens a store. It does no I/O, with two exceptions: it may create a SQLite file, and it connects to etcd and
+// ZooKeeper. These steps end when ctx ends.
 func Open(ctx context.Context, at Location, table sqltable.Table) (*Store, error) {
 	s := &Store{At: at, Table: table}
 	if err := s.open(ctx); err != nil {
@@ -83,7 +85,8 @@ func (s *Store) open(ctx context.Context) error {
 	}
 }
 
-// Close closes what was opened. It does not wait long for a server that hangs, because the process ends.
+// Close closes the connections of the store. It waits only briefly for a server that hangs, because the process ends
+// afterwards.
 func (s *Store) Close() {
 	done := make(chan struct{})
 	go func() {
@@ -120,7 +123,7 @@ func (s *Store) Explain(err error) error {
 	return err
 }
 
-// Line returns a command line for a message: a command for one lock of this store.
+// Line returns a command line for messages: command with the options and the name of one lock in this store.
 func (s *Store) Line(command string, key driver.Key) string {
 	line := "rowlock " + command + s.Flags()
 	if key.Namespace != "" {
@@ -132,7 +135,8 @@ func (s *Store) Line(command string, key driver.Key) string {
 	return line + " " + terminal.ShellQuoted(key.Name)
 }
 
-// Look adds a command line to the error of a request with an unknown outcome. The command shows the outcome.
+// Look adds a command line to the error of a request whose outcome is unknown. With that command line a user can see
+// the outcome.
 func (s *Store) Look(key driver.Key, err error) error {
 	if exit.Code(err) != exit.Unknown {
 		return err
@@ -140,12 +144,13 @@ func (s *Store) Look(key driver.Key, err error) error {
 	return exit.Failf(exit.Unknown, "%w; look with: %s", s.Explain(err), s.Line("status", key))
 }
 
-// Flags returns the options that name this store, for a command line in a message.
+// Flags returns the command-line options that name this store, its table and its namespace, for a command line in a
+// message.
 func (s *Store) Flags() string {
 	var flags string
 	if s.At.ByName {
 		flags = " --store " + terminal.ShellQuoted(s.At.Shown)
-		if strings.Contains(s.At.Shown, masked) { // a masked address could not be pasted
+		if strings.Contains(s.At.Shown, masked) { // an address with a masked password would not work if it is pasted
 			flags = ` --store "$ROWLOCK_STORE"`
 		}
 	}
@@ -155,13 +160,14 @@ func (s *Store) Flags() string {
 	return flags
 }
 
-// Hash identifies a store in an environment, and reveals nothing about it.
+// Hash returns a text that identifies the store in an environment variable without revealing its address.
 func (s *Store) Hash() string {
 	sum := sha256.Sum256([]byte(s.At.Shown + " " + s.Table.String()))
 	return hex.EncodeToString(sum[:8])
 }
 
-// EndsWith returns what ends a lock whose end cannot be predicted.
+// EndsWith returns the word for the connection or session that a lock ends with, or an empty text if a lock ends at a
+// known time.
 func (s *Store) EndsWith() string {
 	switch {
 	case s.At.Session != "":
@@ -173,10 +179,11 @@ func (s *Store) EndsWith() string {
 	}
 }
 
-// Nameless reports whether the store knows of a lock only that it is held, and by which connection.
+// Nameless reports whether the store knows only which connection holds a lock, and neither the names of locks nor
+// earlier holders.
 func (s *Store) Nameless() bool { return s.Backend.Capabilities().Anonymous }
 
-// Guard returns the fence of the store.
+// Guard returns a fence guard for the store's database.
 func (s *Store) Guard() *fence.Guard {
 	open := map[migrations.Dialect]func(*sql.DB, ...fence.Option) *fence.Guard{
 		migrations.SQLite: fence.SQLite, migrations.Postgres: fence.Postgres, migrations.MySQL: fence.MySQL,

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// Explain keeps the exit code.
+// Explain does not change the exit code of an error.
 func TestExplanationKeepsTheCode(t *testing.T) {
 	t.Parallel()
 	s := &Store{At: Location{Shown: "sqlite:x"}}

@@ -8,12 +8,12 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// tlsOptions are the options of every kind with TLS: files in PEM form, and the name in the servers' certificates if it
-// differs from the address.
+// tlsOptions lists the TLS options that every kind of store with TLS accepts: files in PEM form, and the name in the
+// servers' certificates if it differs from the address.
 var tlsOptions = []string{"ca", "cert", "key", "server_name"}
 
-// tls returns the TLS settings for the servers, or nil without TLS. Without the option ca, it trusts the system's
-// authorities.
+// tls returns the TLS settings for the servers, or nil without TLS. Without the option ca, the client trusts the
+// system's certificate authorities.
 func (at *KeyValue) tls() (*tls.Config, error) {
 	if !at.Secure {
 		return nil, nil

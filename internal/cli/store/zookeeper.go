@@ -13,7 +13,7 @@ func zookeeperKind(form string, secure bool) kind {
 	return kind{
 		form: form, port: "2181", several: true, Secure: secure, forgets: true, untimed: true, reaches: "this ensemble and root",
 		check: func(at *KeyValue) error {
-			if strings.Contains(at.path, "@") { // the text there is a password
+			if strings.Contains(at.path, "@") { // an @ in the path means that the path contains part of a password
 				return errors.New("special characters in user and password are written %XX: write " + at.form)
 			}
 			return nil
@@ -22,7 +22,8 @@ func zookeeperKind(form string, secure bool) kind {
 	}
 }
 
-// openZooKeeper makes the backend. Its first request connects again.
+// openZooKeeper checks that a server is reachable, and sets the backend of s. The backend opens its own connection at
+// its first request.
 func openZooKeeper(ctx context.Context, s *Store) error {
 	at := s.At.KeyValue
 	secure, err := at.tls()
@@ -44,7 +45,7 @@ func openZooKeeper(ctx context.Context, s *Store) error {
 	s.Backend = backend
 	s.Secure = secure
 	if backend.Capabilities().Invalid != nil {
-		return nil // the caller reports it
+		return nil // the caller reports the error
 	}
 	return s.At.reach(ctx, secure)
 }
