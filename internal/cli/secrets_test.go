@@ -60,8 +60,8 @@ var argumentsOf = map[string][]string{
 	"fence reset": {"--all"}, "fence prune": {"--unused", "30d"}, "completion": {"bash"},
 }
 
-// If a subcommand fails, neither its stdout nor its stderr nor its JSON nor its help contains the password of the
-// store. The store comes from an option or from a variable.
+// No output of a subcommand contains the password of the store: neither stdout, stderr, JSON messages nor the help.
+// The store comes from an option or from a variable, and cannot be opened.
 func TestPasswordsAreNeverWritten(t *testing.T) {
 	t.Parallel()
 	home := "HOME=" + t.TempDir()
@@ -83,7 +83,7 @@ func TestPasswordsAreNeverWritten(t *testing.T) {
 		for i, store := range stores {
 			env, args := []string{home}, slices.Concat(strings.Fields(path), []string{"--store", store}, arguments)
 			switch {
-			case i%3 == 1: // each combination of subcommand and store is tested with either the option or the variable
+			case i%3 == 1: // each combination of subcommand and store is tested in one of three ways: with the option, with JSON messages, or with the variable
 				args = append([]string{"--log-format", "json"}, args...)
 			case i%3 == 2 && cmd.Root().Name()+" demo" != strings.TrimSuffix(cmd.CommandPath(), " stock"): // the demonstration ignores the variable
 				env, args = append(env, "ROWLOCK_STORE="+store), slices.Concat(strings.Fields(path), arguments)

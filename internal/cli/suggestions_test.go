@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// texts calls do with each string in the module's source, which includes each error, message and help text.
+// texts calls do with each string literal in the module's Go files except tests. This includes each error,
+// message and help text.
 func texts(t *testing.T, do func(position token.Position, text string)) {
 	t.Helper()
 	const root = "../.."
@@ -46,12 +47,12 @@ func texts(t *testing.T, do func(position token.Position, text string)) {
 	}))
 }
 
-// Each command that a text suggests can be typed: the command exists, and has the options that the text names.
+// If a text contains a rowlock command line, that command exists, and has the options that the text names.
 func TestSuggestedCommandsExist(t *testing.T) {
 	t.Parallel()
 	all := commands(t)
 	all["help exit-codes"] = all["help"]
-	prose := map[string]bool{ // words that follow rowlock in prose, and rowlock's keys in databases
+	prose := map[string]bool{ // words after "rowlock" that do not name a subcommand: words of sentences, and names of rowlock's keys in databases
 		"does": true, "or": true, "itself": true, "is": true, "was": true, "has": true, "had": true, "did": true, "runs": true, "waits": true, "while": true,
 		"advisory": true, "lock": true, "migrations": true, "namespace": true, "resource": true,
 		"promises": true, "renews": true, "releases": true, "stops": true, "trusts": true,
@@ -94,7 +95,7 @@ func TestSuggestedCommandsExist(t *testing.T) {
 	require.Greater(t, found, 20)
 }
 
-// Each option that a text of the command names exists.
+// If a text of the command names an option, a subcommand has that option.
 func TestSuggestedOptionsExist(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"help": true, "version": true}
@@ -118,7 +119,7 @@ func TestSuggestedOptionsExist(t *testing.T) {
 	require.Greater(t, found, 20)
 }
 
-// Each function, type and option of the library that a text names is exported by that package.
+// If a text names a function, type or option of a package of the library, that package exports it.
 func TestSuggestedIdentifiersExist(t *testing.T) {
 	t.Parallel()
 	folders := map[string]string{
@@ -145,7 +146,7 @@ func TestSuggestedIdentifiersExist(t *testing.T) {
 	require.Greater(t, found, 20)
 }
 
-// exported returns the names that a package exports. Methods are listed without their type.
+// exported returns the names that a package exports. The names of methods are listed without their type.
 func exported(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// The error for an invalid command line is one line that says what is wrong. It does not list all valid options.
+// The error for an invalid command line is one line that says what is wrong. The error does not print the whole help.
 func TestWrongStoresAreNamed(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{
@@ -30,8 +30,8 @@ func TestWrongStoresAreNamed(t *testing.T) {
 	}
 }
 
-// The option --version writes the same as the command version. The command migrate print requires the kind of
-// database.
+// "rowlock --version" writes the same as "rowlock version". "rowlock migrate print" without a kind of database returns
+// a usage error that says what to write.
 func TestCommandLinesThatPeopleTry(t *testing.T) {
 	t.Parallel()
 	_, want, _ := call(t, nil, "version")

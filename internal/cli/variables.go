@@ -12,12 +12,13 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
-// globalFlags are the flags of every command. Each has a variable.
+// globalFlags lists the flags that every subcommand has. Each of them has an environment variable.
 var globalFlags = []string{"store", "namespace", "table", "log-format", "quiet"}
 
-// withVariables returns the flags that also have a variable: the global flags, and the flags of run, with which a job
-// is configured. --dry-run has none, because it would keep the job from running. An option for a single action of an
-// operator, such as release --token, has none either.
+// withVariables returns the names of cmd's flags that have an environment variable: the global flags,
+// and the flags of run, which configure a job. --dry-run has no variable, because such a variable would silently
+// prevent jobs from running. Options for a single action of an operator, such as release --token, have no variable
+// either.
 func withVariables(cmd *cobra.Command) []string {
 	names := slices.Clone(globalFlags)
 	if cmd.Name() != "run" {
@@ -31,13 +32,13 @@ func withVariables(cmd *cobra.Command) []string {
 	return names
 }
 
-// variable returns the environment variable of a flag: --log-format has ROWLOCK_LOG_FORMAT.
+// variable returns the name of a flag's environment variable. For log-format it is ROWLOCK_LOG_FORMAT.
 func variable(flag string) string {
 	return "ROWLOCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnvironment sets the named flags from their variables, unless the command line set them. It runs after the
-// command line was read, so that a store's password never appears as a default in the help.
+// fromEnvironment sets the flags names from their environment variables, unless the command line has set them.
+// It runs after the command line was parsed, so that a store's password never appears as a default in the help.
 func fromEnvironment(flags *pflag.FlagSet, env system.Environment, names ...string) error {
 	for _, name := range names {
 		f := flags.Lookup(name)

@@ -39,7 +39,7 @@ func call(t *testing.T, env []string, args ...string) (code int, stdout, stderr 
 	return code, read("out"), read("err")
 }
 
-// commands returns every subcommand, by the words of its command line.
+// commands returns every subcommand. The keys are the words of the command line, such as "migrate up".
 func commands(t *testing.T) map[string]*cobra.Command {
 	t.Helper()
 	all := map[string]*cobra.Command{}
@@ -57,9 +57,9 @@ func commands(t *testing.T) map[string]*cobra.Command {
 	return all
 }
 
-// Each global option and each option of run, except --dry-run, has a variable with the same effect. --dry-run has
-// none, because it would silently keep unattended jobs from running. The error for an invalid value names the
-// variable.
+// Each global option and each option of run has an environment variable with the same effect. Only --dry-run has no
+// variable, because such a variable would silently prevent unattended jobs from running. The error for an invalid value
+// names the variable.
 func TestOptionsHaveVariables(t *testing.T) {
 	t.Parallel()
 	good := map[string]string{
@@ -83,7 +83,7 @@ func TestOptionsHaveVariables(t *testing.T) {
 	names := map[string]bool{}
 	for _, name := range withVariables(run) {
 		names[name] = true
-		require.NoError(t, run.ParseFlags(nil)) // so that run knows the global options
+		require.NoError(t, run.ParseFlags(nil)) // parsing makes the global options visible in the flags of run
 		require.NotNil(t, run.Flags().Lookup(name), name)
 		env = append(env, variable(name)+"="+good[name])
 	}
@@ -98,14 +98,14 @@ func TestOptionsHaveVariables(t *testing.T) {
 	for name, value := range bad {
 		code, _, stderr := call(t, []string{variable(name) + "=" + value, "HOME=" + t.TempDir()}, "run", "job", "--", "true")
 		assert.Equal(t, exit.Usage, code, stderr)
-		if name != "store" && name != "table" { // these options are checked where they are used
+		if name != "store" && name != "table" { // the values of these two options are checked only when a store is opened
 			assert.Contains(t, stderr, variable(name)+"="+value)
 		}
 	}
 }
 
-// An option overrides its variable. An option for a single action, such as the token to release, has no variable.
-// ROWLOCK_TOKEN, which informs a command about its lock, never sets such an option.
+// An option overrides its environment variable. An option for a single action, such as the --token of release,
+// has no variable. So ROWLOCK_TOKEN, which rowlock sets for the command under the lock, never sets --token.
 func TestVariablesDoNotSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	env := []string{"HOME=" + t.TempDir(), "ROWLOCK_WAIT=5", "ROWLOCK_TOKEN=7", "ROWLOCK_LIVE=true", "ROWLOCK_DRY_RUN=true"}

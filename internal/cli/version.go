@@ -18,10 +18,10 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// released is the version of a build by make release. The linker sets it.
+// released is the version of a build by "make release", which sets it with the linker. Other builds leave it empty.
 var released string
 
-// version returns what is known about how this program was built.
+// version returns the version, the Go version and the platform of this program, as far as they are known.
 func version(info *debug.BuildInfo, ok bool) string {
 	number, commit := "(unknown)", ""
 	if ok {

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A release reports the version as which it was built. Any other build reports what the toolchain recorded.
+// A build by "make release" reports the version of the release. Any other build reports the version that the Go
+// toolchain has recorded.
 func TestVersion(t *testing.T) {
 	info := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{
 		{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"},

@@ -58,15 +58,14 @@ delay processes that wait to acquire the lock.`,
 	return cmd
 }
 
-// These constants are the delays between two requests of a waiting command, and how long a store may be unreachable
-// meanwhile.
+// The delays between two requests of "rowlock wait", and how long the store may be unreachable during the wait.
 const (
 	firstLook = 20 * time.Millisecond
 	lastLook  = time.Second
 	patience  = time.Minute
 )
 
-// awaitFree returns the state of the lock when the lock is free, or when limit has passed.
+// awaitFree waits until the lock is free or limit has passed, and returns the last state of the lock.
 func (a *app) awaitFree(ctx context.Context, s *store.Store, key driver.Key, limit time.Duration, w *terminal.Waiting) (view.Lock, error) {
 	began, heard, asked := time.Now(), time.Time{}, false
 	woken, stop := wakeUps(ctx, s, key)
@@ -104,8 +103,8 @@ func (a *app) awaitFree(ctx context.Context, s *store.Store, key driver.Key, lim
 	}
 }
 
-// wakeUps reports when key may be free, if the store notifies every waiter. In SQL databases a release notifies only
-// one waiter, which should then acquire the lock.
+// wakeUps returns a channel that receives when key may be free. The channel is nil if the store does not notify every
+// waiter: in SQL databases a release notifies only one waiter, which should then acquire the lock.
 func wakeUps(ctx context.Context, s *store.Store, key driver.Key) (woken <-chan struct{}, stop func()) {
 	n, tells := s.Backend.(driver.Notifier)
 	if !tells || s.At.KeyValue == nil {

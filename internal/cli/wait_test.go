@@ -17,12 +17,12 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// leaving is a store that is unreachable from the second request on.
+// leaving is a backend whose store becomes unreachable after the first request.
 type leaving struct {
 	*memlock.Backend
 
 	asked int
-	tired context.CancelFunc // called after too many requests
+	tired context.CancelFunc // called after too many requests, to end the test
 }
 
 func (l *leaving) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
@@ -35,8 +35,8 @@ func (l *leaving) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return driver.Status{}, errors.New("away")
 }
 
-// A wait ends with its time-out even while the store is unreachable. The exit code then says unavailable and not
-// held, because the lock's state is unknown.
+// "rowlock wait" ends after --timeout even if the store is unreachable. The exit code is then that of an unavailable
+// store and not that of a held lock, because the state of the lock is unknown.
 func TestAWaitEndsWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -75,7 +75,7 @@ refused '--token=seven' reset rowlock-demo --token seven
 refused 'the resource: want at most 512 bytes of UTF-8' reset --token 7 "$(printf '\377')"
 refused '--namespace: want at most 128 bytes of UTF-8' ls --namespace "$(printf '\377')"
 refused 'takes no argument' reset --all rowlock-demo
-refused '--token is of one mark' reset --all --token 7
+refused '--token names one mark' reset --all --token 7
 refused '--unused is missing' prune
 refused '--unused=23h0m: must be at least 1d0h' prune --unused 23h
 refused '--unused=soon: write a number with a unit' prune --unused soon

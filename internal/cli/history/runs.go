@@ -109,7 +109,7 @@ func (s Runs) Begin(r Record) (recorded <-chan struct{}, end func(Record)) {
 	}
 }
 
-// record writes the end of a run. If the row of its start is missing, record inserts a complete row.
+// record inserts the row of a run or refusal that has already ended.
 func (s Runs) record(r Record) {
 	if s.in.DB == nil {
 		return

@@ -43,7 +43,7 @@ func (j *Job) Run(path string, argv []string, std system.Stdio) (int, error) {
 	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer, j.Slot), std)
 	if err != nil {
 		j.Outcome = Failed
-		_ = j.Lease.Release(context.Background()) // the error of the start is more important
+		_ = j.Lease.Release(context.Background()) // Run returns the error of the start instead
 		return 0, err
 	}
 	j.child, j.Outcome = child, Exited

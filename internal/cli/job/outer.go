@@ -66,7 +66,8 @@ func OuterOf(store string, lease *rowlock.Lease) Outer {
 }
 
 // Itself returns an error if held describes a lock of list, under which this process runs, so that the process would
-// wait for itself. Otherwise it returns nil. If the store does not report the token, only the names are compared.
+// wait for itself. Otherwise it returns nil. If the store does not report the token, Itself compares only the stores
+// and the names.
 func Itself(list []Outer, store string, held *rowlock.HeldError) error {
 	for _, o := range list {
 		if held == nil || o.namespace != held.Namespace || o.name != held.Name {

@@ -170,7 +170,7 @@ func mysqlDSN(s string) (Location, error) {
 		return Location{}, errors.New("the database is missing: write USER@tcp(HOST)/DATABASE")
 	}
 	if strings.Contains(cfg.DBName, "@") {
-		return Location{}, errMySQL // the network part would contain a user and a password
+		return Location{}, errMySQL // an @ in the database name means that the name contains part of a password
 	}
 	hidden := cfg.Clone()
 	if hidden.Passwd != "" {

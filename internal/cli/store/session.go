@@ -59,7 +59,7 @@ func (at Location) CheckTimes(ttl, minHold, handover time.Duration) error {
 		option, at.Session, at.LeaseRows())
 }
 
-// LeaseRows returns the address, without its password, of lease rows on the same server.
+// LeaseRows returns the form of the address with which the same kind of server stores locks as lease rows.
 func (at Location) LeaseRows() string {
 	if at.Session == advisoryScheme {
 		return "postgres://…"

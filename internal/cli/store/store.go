@@ -144,8 +144,7 @@ func (s *Store) Look(key driver.Key, err error) error {
 	return exit.Failf(exit.Unknown, "%w; look with: %s", s.Explain(err), s.Line("status", key))
 }
 
-// Flags returns the command-line options that name this store, its table and its namespace, for a command line in a
-// message.
+// Flags returns the command-line options that name this store and its table, for a command line in a message.
 func (s *Store) Flags() string {
 	var flags string
 	if s.At.ByName {

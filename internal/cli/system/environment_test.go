@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Of duplicates in an environment the last one counts, as in the programs that get it.
+// If a variable occurs twice, Get returns the last value, which os/exec also passes to programs.
 func TestEnvironmentTakesTheLast(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "2", Environment{"A=1", "A=2", "AB=3"}.Get("A"))

@@ -8,22 +8,22 @@ import (
 	"syscall"
 )
 
-// Signals are the signals sent to rowlock that are meant for the command.
+// Signals catches the signals that rowlock receives and forwards to the command.
 type Signals struct {
 	C     chan os.Signal
 	pipes chan os.Signal // never read
 }
 
-// CatchSignals catches the signals that are forwarded. A signal that was ignored, such as HUP under nohup, stays
-// ignored.
+// CatchSignals starts to catch the signals that are forwarded to the command. A signal that was ignored at the start,
+// such as HUP under nohup, stays ignored.
 func CatchSignals() *Signals {
 	s := &Signals{
-		C:     make(chan os.Signal, 32), // more signals than a person sends before they are read
+		C:     make(chan os.Signal, 32), // more signals than a person can send before rowlock reads them
 		pipes: make(chan os.Signal, 1),
 	}
 	s.catch(forwarded...)
-	// SIGPIPE must not end rowlock while its command runs, if the reader of a message has gone. It is caught, and not
-	// ignored, because the command would inherit that.
+	// If the reader of rowlock's messages ends, SIGPIPE must not end rowlock while its command runs.
+	// rowlock catches SIGPIPE and does not ignore it, because the command would inherit an ignored signal.
 	signal.Notify(s.pipes, syscall.SIGPIPE)
 	return s
 }
@@ -36,11 +36,12 @@ func (s *Signals) catch(which ...os.Signal) {
 	}
 }
 
-// Release stops catching the signals, except SIGPIPE, because the last message has not been written yet.
+// Release stops catching the signals. It keeps catching SIGPIPE, because rowlock may still write a last message.
 func (s *Signals) Release() { signal.Stop(s.C) }
 
-// During returns a context that ends with the first signal that ends a wait. Other signals are dropped, because there
-// is no command yet. The returned function ends that and returns the signal, or nil if there was none.
+// During returns a context that ends with the first signal that ends a wait. Other signals are dropped,
+// because no command runs yet. The returned function ends the observation of signals. It returns the signal that has
+// ended the context, or nil if there was none.
 func (s *Signals) During(ctx context.Context) (context.Context, func() os.Signal) {
 	ctx, cancel := context.WithCancel(ctx)
 	var got os.Signal
@@ -67,7 +68,7 @@ func (s *Signals) During(ctx context.Context) (context.Context, func() os.Signal
 	}
 }
 
-// Number returns the signal's number for an exit code.
+// Number returns the number of the signal, which is part of the exit code.
 func Number(sig os.Signal) int {
 	if s, ok := sig.(syscall.Signal); ok {
 		return int(s)

@@ -5,10 +5,11 @@ import (
 	"syscall"
 )
 
-// forwarded are the signals that go to the command. Windows knows no others. TERM means that the console is closed.
+// forwarded lists the signals that rowlock forwards to the command. Windows has no others. TERM means that the console
+// is closed.
 var forwarded = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
-// ending are the signals that end the wait for a lock.
+// ending lists the signals that end the wait for a lock.
 var ending = forwarded
 
 // ForwardStops does nothing: Windows does not suspend programs.

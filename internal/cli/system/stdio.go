@@ -1,13 +1,14 @@
-// Package system provides the command's files, variables and signals.
+// Package system provides rowlock's standard files, environment variables and signals.
 package system
 
 import "os"
 
-// Program is the name under which servers list the command's sessions, and the system its processes.
+// Program is the name under which database servers list rowlock's sessions, and the operating system lists rowlock's
+// processes.
 const Program = "rowlock"
 
-// Stdio are the files that the system gives the command. The command that runs under a lock gets the same files,
-// without a pipe in between.
+// Stdio contains rowlock's stdin, stdout, stderr and environment. The command that runs under a lock inherits the same
+// files, without a pipe in between.
 type Stdio struct {
 	In, Out, Err *os.File
 	Env          Environment

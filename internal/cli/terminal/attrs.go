@@ -8,17 +8,18 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// LeaseAttrs returns the attributes of a lease, for programs.
+// LeaseAttrs returns log attributes that describe a lease, for log collectors.
 func LeaseAttrs(l rowlock.LeaseInfo) []slog.Attr {
 	return append(KeyAttrs(driver.Key{Namespace: l.Namespace, Name: l.Name}, l.Token), slog.String("holder", l.Holder))
 }
 
-// KeyAttrs returns the attributes of a lock and its token, for programs.
+// KeyAttrs returns log attributes that describe a lock and its token, for log collectors.
 func KeyAttrs(key driver.Key, token rowlock.Token) []slog.Attr {
 	return []slog.Attr{slog.String("namespace", key.Namespace), slog.String("name", key.Name), slog.Int64("token", int64(token))}
 }
 
-// HeldAttrs returns attributes for programs that say who holds a lock. It returns none if e is nil.
+// HeldAttrs returns log attributes that describe the holder of a lock, for log collectors. It returns no attributes if
+// e is nil.
 func HeldAttrs(e *rowlock.HeldError) []slog.Attr {
 	if e == nil {
 		return nil
@@ -36,5 +37,5 @@ func HeldAttrs(e *rowlock.HeldError) []slog.Attr {
 	return append(attrs, SecondsAttr("waited_seconds", e.Waited))
 }
 
-// SecondsAttr returns a duration as an attribute for programs.
+// SecondsAttr returns a log attribute with the duration d in seconds.
 func SecondsAttr(key string, d time.Duration) slog.Attr { return slog.Float64(key, Seconds(d)) }

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Forever is the duration that is written inf.
+// Forever is the duration that options write as inf: no limit.
 const Forever = time.Duration(math.MaxInt64)
 
-// ErrDuration says how to write a duration.
+// ErrDuration is the error for a malformed duration.
 var ErrDuration = errors.New("write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d")
 
-// ParseDuration accepts the format of time.ParseDuration, and whole days before it: 30d, 1d12h.
+// ParseDuration parses the format of time.ParseDuration, optionally after a number of whole days: 30d, 1d12h.
 func ParseDuration(s string) (time.Duration, error) {
 	days, rest, found := strings.Cut(s, "d")
 	if !found {
@@ -37,10 +37,11 @@ func ParseDuration(s string) (time.Duration, error) {
 	return d + more, nil
 }
 
-// Seconds returns a duration for programs, in whole microseconds. Duration.Seconds would give 2.2800000000000002.
+// Seconds returns a duration in seconds for JSON, truncated to microseconds. Duration.Seconds would return numbers such
+// as 2.2800000000000002.
 func Seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
 
-// Span returns a duration for people, with two units at most.
+// Span returns a duration as text for people, with at most two units.
 func Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A time in JSON has no rounding digits.
+// A duration in JSON has at most six decimal places, and no digits from rounding errors.
 func TestSecondsOfJSON(t *testing.T) {
 	t.Parallel()
 	for micros := range int64(5_000_000) {

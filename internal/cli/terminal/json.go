@@ -9,7 +9,7 @@ import (
 	"unicode/utf16"
 )
 
-// WriteJSON writes v in a form for people and programs.
+// WriteJSON writes v as indented JSON, which people can read and programs can parse.
 func WriteJSON(w io.Writer, v any) error {
 	e := NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -19,17 +19,18 @@ func WriteJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// NewEncoder returns an encoder that writes one JSON value a line.
+// NewEncoder returns an encoder that writes each JSON value in one line.
 func NewEncoder(w io.Writer) *json.Encoder {
 	e := json.NewEncoder(jsonWriter{w})
 	e.SetEscapeHTML(false)
 	return e
 }
 
-// jsonWriter writes JSON that a terminal can only print. encoding/json does not escape U+009B and U+202E.
+// jsonWriter escapes characters in JSON that would control a terminal, such as U+009B and U+202E, because encoding/json
+// does not escape them.
 type jsonWriter struct{ io.Writer }
 
-// Write accepts whole values only. Outside of strings JSON is ASCII, so every other character can be escaped.
+// Write requires complete JSON values. Characters outside of ASCII occur only in strings, where they can be escaped.
 func (w jsonWriter) Write(value []byte) (int, error) {
 	var b strings.Builder
 	for _, r := range string(value) {

@@ -17,8 +17,9 @@ const (
 	FormatJSON = "json"
 )
 
-// Levels of messages on stderr. Text shows notices and above, JSON shows all levels, and --quiet only errors. An error
-// explains an exit code that is not the command's own.
+// Levels of messages on stderr. With --log-format=text only notices, warnings and errors are written,
+// and with json all levels. With --quiet only errors are written. An error message explains an exit code that does not
+// come from the command under the lock.
 const (
 	Event  = slog.LevelInfo
 	Notice = slog.LevelInfo + 2
@@ -26,11 +27,11 @@ const (
 	Error  = slog.LevelError
 )
 
-// Messages writes messages for people and log collectors: sentences or JSON lines on stderr. It never writes to stdout,
-// which belongs to the command. It is safe for concurrent use.
+// Messages writes messages to stderr: sentences for people, or JSON lines for log collectors. It never writes to
+// stdout, because stdout contains the output of the command under the lock. It is safe for concurrent use.
 type Messages struct{ handler slog.Handler }
 
-// NewMessages writes to w, in one of the formats.
+// NewMessages returns Messages that write to w in the given format. If quiet is true, they write only errors.
 func NewMessages(w io.Writer, format string, quiet bool) *Messages {
 	least := Notice
 	if format == FormatJSON {
@@ -45,8 +46,8 @@ func NewMessages(w io.Writer, format string, quiet bool) *Messages {
 	return &Messages{textHandler{w, least}}
 }
 
-// Say writes one message. The event and the keys of the attributes are for programs and do not change. The sentence is
-// for people and may change.
+// Say writes one message. The sentence is for people, and may change in a new version. The event and the keys of the
+// attributes are for programs, and do not change.
 func (m *Messages) Say(level slog.Level, event, sentence string, attrs ...slog.Attr) {
 	if !m.handler.Enabled(context.Background(), level) {
 		return
@@ -55,15 +56,15 @@ func (m *Messages) Say(level slog.Level, event, sentence string, attrs ...slog.A
 	log.LogAttrs(context.Background(), level, sentence, append([]slog.Attr{slog.String("event", event)}, attrs...)...)
 }
 
-// Event writes a message that only programs need.
+// Event writes a message that only log collectors need. It is not written with --log-format=text.
 func (m *Messages) Event(event string, attrs ...slog.Attr) { m.Say(Event, event, event, attrs...) }
 
-// Fail writes the error that has ended the command.
+// Fail writes an error message for the error that has ended rowlock.
 func (m *Messages) Fail(err error) {
 	m.Say(Error, eventOf(exit.Code(err)), Plain(err), slog.Int("exit_code", exit.Code(err)))
 }
 
-// eventOf names a failure by its exit code.
+// eventOf returns the event name of an error with the exit code code.
 func eventOf(code int) string {
 	switch code {
 	case exit.Usage:
@@ -81,8 +82,8 @@ func eventOf(code int) string {
 	}
 }
 
-// Plain returns the text of err in one line, without the library's prefix. The command writes its own prefix before
-// each line.
+// Plain returns the text of err in one line, without the library's prefix "rowlock: ", because Messages writes that
+// prefix before each line.
 func Plain(err error) string { return strings.TrimPrefix(oneline.Text(err), "rowlock: ") }
 
 func wordLevel(_ []string, a slog.Attr) slog.Attr {
@@ -96,7 +97,7 @@ func wordLevel(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// textHandler writes only the sentence.
+// textHandler is a slog.Handler that writes only the sentence of each message.
 type textHandler struct {
 	w     io.Writer
 	least slog.Level

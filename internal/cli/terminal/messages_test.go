@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/exit"
 )
 
-// Text that another program has written into the store, such as a holder or a note, cannot move the cursor: no message
-// contains a control character.
+// No message contains a control character, even if another program has written one into a holder or a note in the
+// store.
 func TestMessagesHaveNoControlCharacters(t *testing.T) {
 	t.Parallel()
 	held := &rowlock.HeldError{Name: "job", Reason: driver.Leased, Holder: "h\x1b[2Jx", Note: "first\rsecond\nthird\u009b2J"}

@@ -14,7 +14,7 @@ func Width(f *os.File) int {
 	switch {
 	case err != nil:
 		return 0
-	case size.Col == 0: // a terminal that does not report its size
+	case size.Col == 0: // the terminal does not report its size
 		return 80
 	}
 	return int(size.Col)

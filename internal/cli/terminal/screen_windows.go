@@ -2,5 +2,5 @@ package terminal
 
 import "os"
 
-// Width returns zero: not every Windows console supports the sequences that redraw a line.
+// Width returns zero, because not every Windows console supports the escape sequences that redraw a line.
 func Width(*os.File) int { return 0 }

@@ -1,5 +1,6 @@
-// Package terminal writes output for people, and for programs that read the command's output. It has texts that a
-// terminal can only print, durations, tables, JSON, messages on stderr, and the line of a command that waits.
+// Package terminal writes rowlock's output for people and programs: tables, JSON, messages on stderr,
+// and the status line of a command that waits. It formats durations, and removes characters that would control a
+// terminal.
 package terminal
 
 import (
@@ -8,10 +9,10 @@ import (
 	"strings"
 )
 
-// Names, holders and notes come from other programs. They must not move the cursor of a terminal or change the order in
-// which a line is read. They must not be executed when a suggested command is pasted into a shell.
+// Names, holders and notes come from other programs. They must not move the cursor of a terminal, or change the
+// direction in which a line is read. If they are part of a suggested command, a shell must not execute them.
 
-// Still replaces each character that is not printed with a question mark: control characters, and those that change the
+// Still replaces each unprintable character with a question mark: control characters, and characters that change the
 // writing direction.
 func Still(line string) string {
 	return strings.Map(func(r rune) rune {
@@ -22,7 +23,7 @@ func Still(line string) string {
 	}, line)
 }
 
-// Quoted returns s unchanged if it is a plain word, and in Go's quotes otherwise.
+// Quoted returns s unchanged if s is a plain word, and as a quoted Go string otherwise.
 func Quoted(s string) string {
 	q := strconv.Quote(s)
 	if s == "" || strings.Contains(s, " ") || q[1:len(q)-1] != s {
@@ -31,8 +32,8 @@ func Quoted(s string) string {
 	return s
 }
 
-// ShellQuoted returns s as one word of a command that can be pasted into a shell. Unprintable characters get the form
-// $'\x1b', which bash, zsh and ksh read.
+// ShellQuoted returns s as one word of a command that can be pasted into a shell. It writes unprintable characters in
+// the form $'\x1b', which bash, zsh and ksh understand.
 func ShellQuoted(s string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 	switch {
@@ -59,7 +60,8 @@ func ShellQuoted(s string) string {
 	return b.String()
 }
 
-// Cell returns a text for a table. It quotes a text that would break the table or the terminal.
+// Cell returns s as text for a table cell. It returns a dash for an empty text, and quotes a text that contains spaces
+// or unprintable characters.
 func Cell(s string) string {
 	if s == "" {
 		return "-"
@@ -67,7 +69,7 @@ func Cell(s string) string {
 	return Quoted(s)
 }
 
-// Note returns a text for the last cell of a line, where spaces are harmless.
+// Note is like Cell, but does not quote spaces, because it is for the last cell of a line.
 func Note(s string) string {
 	if q := Quoted(s); s != "" && q != s && q != `"`+s+`"` {
 		return q

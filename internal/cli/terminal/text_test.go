@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// odd moves the cursor, ends the line, reverses the writing direction, and contains a shell command.
+// odd contains characters that move the cursor, end the line and reverse the writing direction, and a shell command.
 const odd = "a\x1b[2J\r\nb\u009b31m\u202ec\U000e0041 'd' \\$(touch${IFS}pwn)"
 
-// A text is shown as one word or in quotes, so that it can be read and typed.
+// Quoted leaves plain words unchanged, and quotes all other texts, so that a reader can see and type them.
 func TestQuoted(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{"job": "job", "tägliches/job": "tägliches/job", "": `""`, "a b": `"a b"`, "a\x1b[2J": `"a\x1b[2J"`, "x\n": `"x\n"`} {
@@ -20,7 +20,8 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// A suggested command can be pasted: the shell passes exactly this text to the program, and executes nothing in it.
+// If a text from ShellQuoted is pasted into a shell, the shell passes exactly the original text to the program,
+// and executes no part of the text.
 func TestShellQuotedIsOneWord(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{odd, "", "plain", "-", "$(touch${IFS}pwn)", "it's", "a b", "`id`", "ä€", "~", "a\nb", "a;b", "!!"} {

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Waiting shows who holds the lock that a command waits for. It writes one message. On a terminal it also draws a line
-// that is updated every second and says how long the wait has lasted.
+// Waiting shows who holds the lock while a command waits for it. It writes one message. On a terminal it also draws a
+// line that is updated every second and shows how long the wait has lasted.
 type Waiting struct {
 	log    *Messages
-	screen io.Writer // nil if nothing is drawn
+	screen io.Writer // the terminal; nil if no line is drawn
 	width  int
-	limit  time.Duration // on the wait; forever without one, zero if the command does not wait
+	limit  time.Duration // the time limit of the wait: Forever if there is no limit, zero if the command does not wait
 
 	mu      sync.Mutex
-	began   time.Time // zero before the first refusal
+	began   time.Time // when the first attempt was refused; zero before that
 	refusal string
 	stop    chan struct{}
 	drawing sync.WaitGroup
 }
 
-// NewWaiting draws on screen if that is a terminal. If screen is nil, it draws nothing.
+// NewWaiting returns a Waiting that draws on screen if screen is a terminal. If screen is nil, it draws no line.
 func NewWaiting(log *Messages, screen *os.File, limit time.Duration) *Waiting {
 	w := &Waiting{log: log, limit: limit}
 	if screen != nil {
@@ -35,7 +35,8 @@ func NewWaiting(log *Messages, screen *os.File, limit time.Duration) *Waiting {
 	return w
 }
 
-// Refused handles a refusal: it writes a sentence for people, and attributes for log collectors.
+// Refused shows that an attempt was refused. The sentence, which says who holds the lock, is for people,
+// and attrs are for log collectors.
 func (w *Waiting) Refused(sentence string, attrs []slog.Attr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +75,7 @@ func (w *Waiting) draw() {
 	}
 }
 
-// End clears the line, so that other output can follow. It ignores later refusals.
+// End clears the line, so that other output can follow. Later calls of Refused have no effect.
 func (w *Waiting) End() {
 	w.mu.Lock()
 	stop := w.stop

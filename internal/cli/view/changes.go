@@ -9,23 +9,23 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Changes writes the differences between one list and the next.
+// Changes writes the differences between each list of locks and the previous list.
 type Changes struct {
 	w      io.Writer
 	before map[driver.Key]Lock
 }
 
-// NewChanges writes to w, one line of JSON for each change.
+// NewChanges returns a Changes that writes to w, one line of JSON for each changed lock.
 func NewChanges(w io.Writer) *Changes { return &Changes{w: w} }
 
-// change is a lock and how it changed.
+// change is the output for one lock that has changed.
 type change struct {
 	Time   time.Time `json:"time"`
 	Change string    `json:"change"` // new, changed or gone
 	Lock
 }
 
-// Show writes the differences from the previous list.
+// Show writes the differences between views and the list of the previous call.
 func (c *Changes) Show(views []Lock) error {
 	now := make(map[driver.Key]Lock, len(views))
 	var lines strings.Builder

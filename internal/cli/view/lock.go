@@ -1,4 +1,4 @@
-// Package view shows locks: as JSON, in a table, in a sentence, and as changes since the last list.
+// Package view formats the state of locks: as JSON, as a table, as a sentence, and as changes since the previous list.
 package view
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Lock is the output of ls and status for one lock. Times are by the store's clock.
+// Lock is the output of ls and status for one lock. Durations are measured by the store's clock.
 type Lock struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
@@ -21,17 +21,17 @@ type Lock struct {
 	Token     int64    `json:"token"`
 	Holder    string   `json:"holder"`
 	Note      string   `json:"note"`
-	Age       *float64 `json:"age_seconds"`        // since the grant, or of the session if only that is known; null: unknown
-	ExpiresIn *float64 `json:"expires_in_seconds"` // until the lease ends unless renewed; null: a session lock, which ends with its session, or a pause
-	FreeIn    float64  `json:"free_in_seconds"`    // until the lock can be granted
+	Age       *float64 `json:"age_seconds"`        // the time since the grant, or the age of the session if the store reports only that; null if unknown
+	ExpiresIn *float64 `json:"expires_in_seconds"` // the time until the lease ends without a renewal; null for a session lock, which ends with its session, and for a pause
+	FreeIn    float64  `json:"free_in_seconds"`    // the time until the lock can be granted
 
-	Status   driver.Status `json:"-"` // the source of the other fields
-	ends     string        // what ends the lock, if its end cannot be predicted; empty: a time
-	nameless bool          // the store knows neither names nor earlier holders
-	forgets  bool          // the store knows no earlier holders
+	Status   driver.Status `json:"-"` // the backend's status, from which the other fields are computed
+	ends     string        // the word for the session or connection with which the lock ends; empty if it ends at a known time
+	nameless bool          // true if the store knows neither the names of locks nor earlier holders
+	forgets  bool          // true if the store does not know earlier holders
 }
 
-// Of returns the view of a lock in a store.
+// Of returns the Lock for a status that the backend of the store s has reported.
 func Of(s *store.Store, status driver.Status) Lock {
 	v := Lock{
 		Namespace: status.Key.Namespace, Name: status.Key.Name, State: status.State.String(), Token: int64(status.Token),
@@ -48,7 +48,7 @@ func Of(s *store.Store, status driver.Status) Lock {
 	return v
 }
 
-// Held returns the lock in the form of a refusal, or nil if the lock is free.
+// Held returns the error that Acquire would return for the lock in this state, or nil if no process holds the lock.
 func (v Lock) Held() *rowlock.HeldError {
 	if v.Status.State != driver.StateHeld {
 		return nil
@@ -56,12 +56,12 @@ func (v Lock) Held() *rowlock.HeldError {
 	return &rowlock.HeldError{Namespace: v.Namespace, Name: v.Name, Holder: v.Holder, Token: v.Status.Token}
 }
 
-// Available reports whether the lock can be granted now.
+// Available reports whether the store would grant the lock now.
 func (v Lock) Available() bool {
 	return v.Status.State != driver.StateHeld && v.Status.State != driver.StatePaused && v.Status.FreeIn <= 0
 }
 
-// WriteTable writes locks in columns. It shows the namespace only if the list may contain several.
+// WriteTable writes locks in columns. It writes the namespace only if namespaces is true.
 func WriteTable(w io.Writer, locks []Lock, namespaces bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	head := []string{"NAME", "STATE", "HOLDER", "AGE", "EXPIRES IN", "TOKEN", "NOTE"}
@@ -82,7 +82,7 @@ func WriteTable(w io.Writer, locks []Lock, namespaces bool) error {
 	return nil
 }
 
-// age returns how long ago the lock was granted, if that is known.
+// age returns the table cell for the time since the grant, or a dash if the time is unknown.
 func (v Lock) age() string {
 	if v.Age == nil {
 		return "-"
@@ -90,7 +90,7 @@ func (v Lock) age() string {
 	return terminal.Span(v.Status.Age)
 }
 
-// end returns when the lock stops being unavailable.
+// end returns the table cell for the time after which the lock is free without a renewal.
 func (v Lock) end() string {
 	switch v.Status.State {
 	case driver.StateHeld:

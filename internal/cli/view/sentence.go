@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Sentence describes all that is known about a lock.
+// Sentence returns a sentence about the state of the lock, its holder, its times and its note.
 func (v Lock) Sentence() string {
 	name := fmt.Sprintf("%q", v.Status.Key.String())
 	tail := ""
@@ -42,7 +42,8 @@ func (v Lock) Sentence() string {
 	}
 }
 
-// heldFor says for how long the lock has been held, or for how long its session has existed, if that is known.
+// heldFor returns the part of a sentence that says for how long the lock has been held, or for how long its session has
+// existed. It returns an empty text if the time is unknown.
 func (v Lock) heldFor() string {
 	switch {
 	case v.Age == nil:
@@ -54,7 +55,7 @@ func (v Lock) heldFor() string {
 	}
 }
 
-// Attrs returns attributes of a lock that is not free, for log collectors.
+// Attrs returns log attributes that describe the holder of the lock, for log collectors.
 func (v Lock) Attrs() []slog.Attr {
 	return []slog.Attr{
 		slog.String("namespace", v.Namespace), slog.String("name", v.Name), slog.String("state", v.State),
