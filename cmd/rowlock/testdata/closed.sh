@@ -1,4 +1,4 @@
-# release can free a name that is only closed.
+# release can free a lock that no process holds but that is still closed, for example because of --min-hold.
 set -eu
 
 rowlock run job --min-hold 1h -- sh -c 'echo $ROWLOCK_TOKEN >token'

@@ -1,4 +1,4 @@
-# Two runs at once, with each conflict policy.
+# If another run holds the lock, --on-conflict decides what a run does.
 set -eu
 mkfifo started block messages
 
@@ -6,7 +6,7 @@ rowlock run job --note 'month end' -- sh -c 'echo >started; read _ <block' &
 first=$!
 read _ <started
 
-# The default is to fail, with one sentence.
+# By default the run fails, and writes one sentence.
 code=0; rowlock run job -- touch never 2>err || code=$?
 test $code = 75
 grep -q '^rowlock: "job" is held by ' err
@@ -18,7 +18,7 @@ code=0; rowlock run job --on-conflict=fail --wait=1s -E 9 -- touch never 2>err |
 test $code = 9
 grep -Eq 'waited [0-9]' err
 
-# --on-conflict=skip is a success with a message, unless --quiet is given.
+# With --on-conflict=skip the run exits with 0 and writes a message. With --quiet it writes none.
 rowlock run job --on-conflict=skip -- touch never 2>err
 grep -q '^rowlock: skipped: "job" is held by' err
 rowlock run job -q --on-conflict=skip -- touch never 2>err
@@ -30,7 +30,7 @@ test ! -e never
 rowlock run other -- true
 rowlock run job --namespace other -- true
 
-# A run that waits gets the lock when it is free.
+# With --on-conflict=wait the run acquires the lock when the lock becomes free.
 rowlock run job --on-conflict=wait -- touch done 2>messages &
 second=$!
 read line <messages

@@ -1,5 +1,6 @@
-# When rowlock itself is killed with KILL, the system kills its command at once, and all processes of its group. So none
-# of them is alive when another process acquires the lock: after the TTL of a lease, and at once for a session lock.
+# When rowlock itself is killed with KILL, the command and all processes of its group are killed at once.
+# So none of them is alive when another process acquires the lock: a lease is free after its TTL, and a session lock is
+# free at once.
 set -eu
 mkfifo started block alive
 # The reader of the pipe ends when no process of the group has the pipe open.
@@ -13,6 +14,6 @@ wait $rowlock || true
 rowlock run job --wait 30s -- sh -c "test -e ended || touch overlap" 2>/dev/null
 wait
 case $ROWLOCK_STORE in
-mysql-getlock:* | postgres-advisory:*) ;; # the lock ends with the connection, so at the same moment
+mysql-getlock:* | postgres-advisory:*) ;; # the lock ends with its connection, at the moment of the kill
 *) test ! -e overlap ;;
 esac

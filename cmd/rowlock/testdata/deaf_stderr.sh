@@ -1,5 +1,5 @@
-# When the reader of stderr has gone, rowlock continues: it keeps supervising the command although it cannot write a
-# message, and its exit code is the documented one.
+# If the reader of stderr has ended, rowlock cannot write messages. It still supervises the command,
+# and exits with the documented code.
 set -eu
 mkfifo started block messages
 
@@ -14,11 +14,11 @@ wait $holder
 test "$(cat lost)" = 79
 ! kill -0 "$command" 2>/dev/null || exit 1
 
-# The command does not inherit this behaviour.
+# The command does not inherit the handling of SIGPIPE: SIGPIPE ends the command as usual.
 code=0; rowlock run job -- sh -c "kill -PIPE \$\$" || code=$?
 test $code = 141
 
-# The last message cannot be written either.
+# rowlock exits with the right code even if it cannot write its last message.
 (code=0; rowlock run job --store sqlite:nowhere/locks.db -- touch never 2>messages || code=$?; echo $code >unavailable) &
 : <messages
 wait $!

@@ -1,4 +1,5 @@
-# When TERM ends a demonstration, its table and its file are removed, so that the next one starts from the beginning.
+# When TERM ends a demonstration, its table and its file are removed. So the next demonstration starts from the
+# beginning.
 set -eu
 mkdir temporary
 TMPDIR=$PWD/temporary

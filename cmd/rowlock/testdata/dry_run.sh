@@ -1,4 +1,5 @@
-# --dry-run says what the run would do and who holds the lock. It starts nothing and does not take the lock.
+# --dry-run says what the run would do, and who holds the lock. It does not start the command, and does not acquire the
+# lock.
 set -eu
 
 rowlock run job --dry-run --wait 5m -- touch 'two words' >out

@@ -1,4 +1,4 @@
-# A command that cannot be executed differs from one that fails, and leaves no lock behind.
+# If the command cannot be executed, rowlock exits with its own code for that, and leaves no lock behind.
 set -eu
 
 code=0; rowlock run job -- no-such-command 2>err || code=$?
@@ -14,7 +14,7 @@ code=0; rowlock run job -- ./ 2>err || code=$?
 test $code = 126
 case $(rowlock status job) in '"job" is free, and was never held' | '"job" is free') ;; *) exit 1 ;; esac
 
-# Some errors show only at the start itself.
+# Some errors are detected only when rowlock starts the command under the lock.
 printf 'echo no first line\n' >script
 chmod +x script
 code=0; rowlock run job -- ./script 2>err || code=$?

@@ -1,4 +1,4 @@
-# fence lists marks, resets one mark or all of them, and prunes no young mark.
+# fence ls lists marks, fence reset resets one mark or all marks, and fence prune does not delete a new mark.
 set -eu
 store=$ROWLOCK_STORE; test "$store" != local || store=sqlite:$XDG_STATE_HOME/rowlock/locks.db
 
@@ -8,7 +8,7 @@ grep -q 'nothing is reset: "rowlock-demo" has no mark: it was never sealed' err
 test "$(rowlock fence ls)" = 'RESOURCE  TOKEN  AGE  RESETS  DOMAIN'
 test "$(rowlock fence ls --json --all)" = '[]'
 
-# The demonstration seals.
+# The demonstration seals a resource, and so creates a mark.
 rowlock demo stock --workers 1 --stock 1 --store "$store" >out
 rowlock demo stock --workers 1 --stock 1 --store "$store" --namespace "it's" >out
 rowlock fence ls >out
@@ -22,7 +22,7 @@ rowlock fence ls --json >out
 grep -q '"resource": "rowlock-demo"' out
 token=$(sed -n 's/.*"token": \([0-9]*\),/\1/p' out)
 
-# If the token differs, the error says so, and nothing is done.
+# If the mark has another token, the error says so, and the mark does not change.
 code=0; rowlock fence reset rowlock-demo --token $((token - 1)) 2>err || code=$?
 test $code = 1
 grep -q "nothing is reset: the mark of \"rowlock-demo\" now has token $token instead of $((token - 1))" err
@@ -37,11 +37,11 @@ code=0; rowlock fence reset rowlock-demo --token "$token" 2>err || code=$?
 test $code = 1
 grep -q 'the mark of "rowlock-demo" was already reset, and no lease has sealed it since' err
 
-# The next lease to seal is accepted.
+# After a reset the next lease that seals is accepted.
 rowlock demo stock --workers 1 --stock 1 --store "$store" >out
 rowlock fence ls | grep -Eq '^rowlock-demo +[0-9]+ +[0-9.]+m?s +1 +[a-z/]+ rowlock-demo$'
 
-# After a restored backup, reset all of them.
+# fence reset --all resets all marks, for a database that was restored from a backup.
 rowlock fence reset --all --namespace "it's" 2>err
 grep -q "every mark of namespace \"it's\" is reset" err
 test "$(rowlock fence ls --all | grep -Ec ' - ')" = 1
@@ -84,7 +84,7 @@ until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
 	rowlock migrate down
 done
 case $ROWLOCK_STORE in
-local | sqlite:*) rowlock fence ls | grep -q '^RESOURCE ' ;; # the command migrates a file of its own by itself
+local | sqlite:*) rowlock fence ls | grep -q '^RESOURCE ' ;; # rowlock migrates a SQLite file without other tables by itself
 *)
 	for command in 'ls' 'reset --all' 'reset rowlock-demo --token 7' 'prune --unused 30d'; do
 		code=0; rowlock fence $command 2>err || code=$?

@@ -1,4 +1,4 @@
-# Many processes may use a new store for the first time at once. Each gets the lock in the end, and tokens rise.
+# If many processes use a new store for the first time at the same time, each process gets the lock, and tokens rise.
 set -eu
 
 pids=

@@ -1,4 +1,5 @@
-# A store that keeps nothing about a free lock reports what it knows, and rejects options that it cannot implement.
+# For a store that stores nothing about a free lock, status and ls show what the store knows, and run rejects options
+# that the store cannot implement.
 set -eu
 mkfifo started block
 

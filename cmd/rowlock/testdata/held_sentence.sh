@@ -1,5 +1,5 @@
-# The sentence of a conflict says who holds the lock, where, since when and until when. Without ROWLOCK_LOCKS the inner
-# run belongs to another job.
+# If a run is refused, the message says who holds the lock, on which host, since when and until when.
+# The inner run has no ROWLOCK_LOCKS, so it behaves like another job.
 set -eu
 
 code=0; rowlock run job --note 'month end' -- env -u ROWLOCK_LOCKS rowlock run job -- touch never 2>err || code=$?

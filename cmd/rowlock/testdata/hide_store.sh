@@ -1,5 +1,5 @@
-# --hide-store removes the store, and so its password, from the command's environment. Without it, a run inside the
-# command uses the same store.
+# --hide-store removes ROWLOCK_STORE, which may contain a password, from the command's environment. Without
+# --hide-store, a run inside the command uses the same store.
 set -eu
 
 rowlock run job -- env >out

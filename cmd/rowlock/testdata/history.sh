@@ -20,7 +20,7 @@ echo >block
 code=0; wait $! || code=$?
 test $code = 5
 
-rowlock history job >out # the newest start first
+rowlock history job >out # the run that started last comes first
 sed -n 2p out | grep -Eq ' UTC  skipped +0 +- +0s +- +true@[^ ]* +held by ' || { cat out; exit 1; }
 sed -n 3p out | grep -Eq ' UTC  held +75 +- +0s +- +true@[^ ]* +held by .* too late$' || { cat out; exit 1; }
 sed -n 4p out | grep -Eq ' UTC  exited +5 .* somebody$' || { cat out; exit 1; }
@@ -37,7 +37,7 @@ grep -q -e '--limit=0: must be at least 1' err
 code=0; rowlock history 2>err || code=$?
 test $code = 64
 
-# A run is recorded at its start, so that a killed run is shown, too.
+# A run is recorded when it starts, so the history also shows a run that was killed.
 rowlock run job --ttl 6s --note killed -- sh -c 'echo >started; read _ <block' &
 rowlock=$!
 read _ <started
@@ -49,10 +49,10 @@ rowlock wait job --timeout 30s 2>/dev/null
 rowlock history job -n 1 >out
 grep -Eq ' unfinished +- +- .* killed$' out || { cat out; exit 1; }
 
-# Without the table, a run works as before and prints nothing about it.
+# If the history table is missing, a run works, and writes no message about the table.
 rowlock migrate down
 case $ROWLOCK_STORE in
-local | sqlite:*) ;; # the command migrates a file of its own by itself
+local | sqlite:*) ;; # rowlock migrates a SQLite file without other tables by itself
 *)
 	rowlock run job -- true 2>err
 	test ! -s err

@@ -1,4 +1,4 @@
-# rowlock and the command keep ignoring a signal that was ignored before: nohup works.
+# If a signal is ignored when rowlock starts, rowlock and the command ignore it, too. So nohup works.
 set -eu
 
 (trap '' HUP; rowlock run job -- sh -c 'kill -HUP $$; kill -HUP $PPID; echo alive') >out

@@ -1,4 +1,4 @@
-# On a store without tables, a command that needs tables exits with 64 and one clear sentence, and changes nothing.
+# On a store without tables, a subcommand that needs tables exits with 64, writes one sentence, and changes nothing.
 set -eu
 
 refused() {

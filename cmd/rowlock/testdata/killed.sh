@@ -1,4 +1,5 @@
-# If a signal kills the command, the exit code is 128 plus the signal's number, also if rowlock forwarded the signal.
+# If a signal kills the command, rowlock exits with 128 plus the signal's number, even if rowlock itself forwarded the
+# signal.
 set -eu
 mkfifo started block
 

@@ -1,5 +1,5 @@
-# rowlock keeps the lock while processes that the command left behind are alive. They may end within the grace period,
-# and are stopped after it. The exit code is the command's own.
+# rowlock holds the lock until all processes that the command left behind have ended. It stops these processes after the
+# grace period. The exit code is that of the command.
 set -eu
 mkfifo started block deaf
 

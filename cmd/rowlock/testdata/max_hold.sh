@@ -1,4 +1,4 @@
-# --max-hold ends the lock, and stops the command.
+# After --max-hold the lock is lost, and rowlock stops the command.
 set -eu
 mkfifo block
 

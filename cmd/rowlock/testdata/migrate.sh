@@ -1,4 +1,4 @@
-# migrate creates and drops the lock table. Without the table, the message says how to create it.
+# migrate creates and drops the lock tables. If the tables are missing, the message of run says how to create them.
 set -eu
 
 rowlock migrate up
@@ -16,7 +16,7 @@ rowlock resume job
 until rowlock migrate status | grep -Eq '^00002_fence.sql +-'; do
 	rowlock migrate down
 done
-# A lock needs the first migration alone. The command brings a file of its own up to date by itself.
+# A lock needs only the first migration. rowlock migrates a SQLite file without other tables by itself.
 rowlock run job -- true
 until rowlock migrate status | grep -Eq '^00001_lease.sql +-'; do
 	rowlock migrate down

@@ -1,7 +1,7 @@
 # --timeout counts from the start of the command, not from the start of the wait.
 set -eu
 
-# A command that cannot be started does not keep the name closed.
+# If the command cannot be started, --min-hold does not keep the lock closed.
 printf '#!/no/such/interpreter\n' >script
 chmod +x script
 code=0; rowlock run bad --min-hold 1h -- ./script 2>err || code=$?

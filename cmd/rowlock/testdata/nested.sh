@@ -1,4 +1,5 @@
-# The command of a nested run sees only the inner lock. After it, the outer command sees the outer lock again.
+# In a nested run, the environment of the inner command describes the inner lock. The environment of the outer command
+# still describes the outer lock.
 set -eu
 
 rowlock run outer -- sh -eu -c '
@@ -15,7 +16,7 @@ grep -q '^ROWLOCK_NAME=inner$' inner
 grep -q '^ROWLOCK_HOLDER=env@' inner
 grep -Eq '^ROWLOCK_EXPIRES_AT=20..-..-..T..:..:..\....Z$' inner
 
-# The tokens are those of the two locks, on stores that keep them after the release.
+# On stores that keep tokens after a release, status shows the tokens that the commands have seen.
 case ${ROWLOCK_STORE:-} in postgres-advisory* | etcd:* | zk:*) exit ;; esac
 rowlock status inner --json | grep -q "\"token\": $(sed -n 's/^ROWLOCK_TOKEN=//p' inner),"
 rowlock status outer --json | grep -q "\"token\": $(cat outer),"

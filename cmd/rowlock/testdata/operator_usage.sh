@@ -1,4 +1,4 @@
-# An operator's command with invalid arguments exits with 64 and one clear sentence.
+# An operator's subcommand with invalid arguments exits with 64, and writes one sentence.
 set -eu
 
 refused() {
@@ -25,7 +25,7 @@ refused '--unused=soon: write a number with a unit' prune --unused soon
 refused 'rowlock prune takes no argument, and job is one' prune --unused 1d job
 refused '--token=seven' release job --token seven
 refused 'one name, and not 2: b is the second' status a b
-for command in status wait 'release --token 1' history; do # an invalid name does not count as a free lock
+for command in status wait 'release --token 1' history; do # an invalid name is an error, and not a free lock
 	refused 'NAME: want at most 512 bytes of UTF-8' $command --store sqlite:usage.db "$(printf '%0513d' 1)"
 	refused 'NAME: want at most 512 bytes of UTF-8' $command --store sqlite:usage.db "$(printf 'a\377')"
 done

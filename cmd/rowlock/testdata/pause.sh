@@ -1,5 +1,5 @@
-# No process gets a paused lock. Each refusal says who paused the lock and why, until it is resumed. A pause waits for
-# the current holder. release does not end a pause, and resume ends nothing else.
+# Until a paused lock is resumed, no process gets the lock, and each refusal says who paused it and why.
+# pause waits for the present holder. release does not end a pause, and resume ends only pauses.
 set -eu
 mkfifo started block messages
 
@@ -70,12 +70,12 @@ test $code = 75
 code=0; rowlock status --namespace 'a b' -- -x >out || code=$?
 test $code = 0 || { cat out err; exit 1; }
 
-# The person who paused the lock is known without variables, too, as in a container.
+# The message names the user who paused the lock even if USER and similar variables are missing, as in a container.
 env -u USER -u LOGNAME -u USERNAME rowlock pause bare --reason 'who am I'
 rowlock status bare >out || :
 grep -q "is paused by $(id -un)@" out || { cat out; exit 1; }
 
-# A signal ends the wait, and the message says what was not done.
+# A signal ends the wait of pause, and the message says that the lock was not paused.
 rm -f started block messages
 mkfifo started block messages
 rowlock run waited -- sh -c 'echo >started; read _ <block' &
@@ -92,4 +92,4 @@ read line <&3
 test "$line" = 'rowlock: terminated while waiting for "waited": the lock was not paused' || { echo "$line"; exit 1; }
 echo >block
 wait $holder
-rowlock run waited --wait=5s -- true # not at once: a release may have reserved it for a waiter for 50 ms
+rowlock run waited --wait=5s -- true # waits, because a release may have reserved the lock for a waiter for 50 ms

@@ -1,4 +1,5 @@
-# prune deletes locks that were free for long enough, and never a held one. Tokens continue to rise.
+# prune deletes locks that have been free for longer than --unused, and never a held lock. Later tokens are still
+# larger.
 set -eu
 mkfifo started block
 
@@ -17,7 +18,7 @@ grep -q '^rowlock: 0 locks forgotten$' err
 rowlock --log-format=json prune --unused 0 2>err
 grep -q '"event":"pruned","forgotten":1}' err
 test "$(rowlock ls --json --all --name old)" = '[]'
-case $ROWLOCK_STORE in redis:*) ;; *) # the history goes with the name
+case $ROWLOCK_STORE in redis:*) ;; *) # prune also deletes the history of the lock
 	test "$(rowlock history old | wc -l)" = 1
 	rowlock history job | grep -q ' running '
 	;;

@@ -1,4 +1,4 @@
-# release needs the token that was seen. It ends a live lease only with --live.
+# release requires the token that status shows. It ends a live lease only with --live.
 set -eu
 mkfifo started block
 

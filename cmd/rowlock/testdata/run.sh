@@ -1,5 +1,5 @@
-# The command gets its arguments, stdin, stdout and stderr unchanged. rowlock exits with the command's exit code, and
-# prints nothing itself.
+# The command gets its arguments, stdin, stdout and stderr unchanged. rowlock exits with the command's exit code,
+# and writes no messages.
 set -eu
 
 rowlock run hello -- echo hi >out 2>err
@@ -18,6 +18,6 @@ test "$(cat err)" = mine
 code=0; rowlock run hello -- sh -c 'exit 7' || code=$?
 test $code = 7
 
-# The command inherits further open files of rowlock.
+# The command also inherits other open files of rowlock.
 rowlock run hello -- sh -c 'echo third >&3' 3>out
 test "$(cat out)" = third

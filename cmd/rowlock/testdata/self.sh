@@ -1,6 +1,6 @@
-# A run that waits for a lock inside itself would wait forever. So it fails at once, whatever the conflict policy, also
-# if another lock is in between. Another lock of that name, and a lock that another process holds, are waited for as
-# usual.
+# A run inside a command that waits for that command's own lock would wait forever. So it fails at once,
+# whatever --on-conflict is, even if the command runs under further locks. It waits as usual for a lock with the same
+# name in another namespace or store, and for a lock that another process holds.
 set -eu
 
 for options in --wait=inf --on-conflict=wait --on-conflict=skip --on-conflict=fail; do
@@ -14,7 +14,7 @@ code=0; rowlock run 'b: %' -- rowlock run self -- rowlock run 'b: %' --wait=inf 
 test $code = 64
 test ! -e never
 
-# wait and pause fail as well. A command that does not wait gets its answer.
+# wait and pause fail in the same way. With --timeout=0, wait does not wait, and reports that the lock is held.
 code=0; rowlock run self -- rowlock wait self --timeout=20s 2>err || code=$?
 test $code = 64
 grep -q 'so this wait would never end' err || { cat err; exit 1; }
@@ -27,7 +27,7 @@ grep -Eq 'so this wait would never end|nothing can be paused' err || { cat err; 
 
 rowlock run self -- rowlock run self --namespace other -- touch ran
 test -e ran
-# The variables of an outer run that has ended do not count.
+# rowlock ignores the variables of an outer run that has ended.
 rowlock run self -- env >outer
 mkfifo started block
 rowlock run self -- sh -c 'echo >started; read _ <block' &

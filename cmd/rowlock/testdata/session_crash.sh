@@ -1,4 +1,4 @@
-# When rowlock itself is killed, a session lock is free at once, whatever the TTL, and its command is killed.
+# When rowlock itself is killed, its session lock is free at once, whatever the TTL is, and its command is killed.
 set -eu
 mkfifo started block alive
 cat alive &

@@ -1,5 +1,6 @@
-# migrate creates and drops the table of the tokens of session locks, by the same migrations as lease rows. Without it,
-# the message says how to create it. A table is dropped only if no lock of either kind is held.
+# The migrations of lease rows also create and drop the sequence or table of the tokens of session locks.
+# If that is missing, the message says how to create it. migrate down drops tables only if no session lock and no lease
+# is held.
 set -eu
 
 rowlock migrate up

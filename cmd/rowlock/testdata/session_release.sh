@@ -1,5 +1,5 @@
-# release with --live ends the connection that holds a session lock. The holder's rowlock notices at once, long before
-# its next heartbeat.
+# release with --live ends the connection that holds a session lock. The rowlock process that held the lock detects this
+# at once, long before its next heartbeat.
 set -eu
 mkfifo started block
 

@@ -1,4 +1,4 @@
-# status and ls show what is known about a session lock, and no lease that ends.
+# status and ls show the holder of a session lock, and show no expiry.
 set -eu
 mkfifo started block
 

@@ -1,5 +1,5 @@
-# An option that a session lock cannot implement exits with 64 and one clear sentence. The fence works as on other
-# stores.
+# With an option that a session lock cannot implement, rowlock exits with 64, and writes one sentence.
+# The fence subcommands work as on other stores.
 set -eu
 
 refused() {

@@ -1,4 +1,4 @@
-# With --slots=N up to N commands run at a time. Each has a slot, which is a lock of its own.
+# With --slots=N up to N commands run at the same time. Each command holds its own slot, which is a separate lock.
 set -eu
 mkfifo a b block0 block1 messages
 
@@ -13,7 +13,7 @@ test "$one" != "$two"
 test "$name1" = "gpu/$one"
 test "$name2" = "gpu/$two"
 
-# The third is refused, waits no longer than it says, or waits for the slot that becomes free first.
+# A third run is refused, or waits at most for --wait, or gets the slot that becomes free first.
 code=0; rowlock run gpu --slots=2 -- touch never 2>err || code=$?
 test $code = 75
 grep -Eq '^rowlock: "gpu/[01]" is held by ' err
@@ -23,7 +23,7 @@ rowlock run gpu --slots=2 --on-conflict=skip -- touch never 2>err
 test ! -e never
 rowlock run gpu --slots=2 --dry-run -- true >out
 grep -Fqx 'then:     exit with code 75, without starting the command' out
-rowlock run gpu --slots=3 -- sh -c 'test $ROWLOCK_SLOT = 2' # one more slot
+rowlock run gpu --slots=3 -- sh -c 'test $ROWLOCK_SLOT = 2' # a third slot is free
 rowlock run gpu --slots=2 --on-conflict=wait -- sh -c 'echo $ROWLOCK_SLOT >third' 2>messages &
 third=$!
 read line <messages
@@ -40,13 +40,13 @@ grep -Fqx 'then:     the command would start' out
 echo >"block$one"
 wait $first
 
-# A command that has a slot cannot have another, whether or not one is free.
+# Inside a command that holds a slot, another run for a slot of the same lock is refused, even if a slot is free.
 code=0; rowlock run gpu --slots=2 -- rowlock run gpu --slots=2 -- touch never 2>err || code=$?
 test $code = 64
 grep -q 'this wait might never end' err
 test ! -e never
 
-# The slot is that of the innermost run, which may have none.
+# ROWLOCK_SLOT is the slot of the innermost run. It is not set if that run has no slots.
 rowlock run gpu --slots=2 -- rowlock run other -- sh -c 'test -z "${ROWLOCK_SLOT-}" && test -n "$ROWLOCK_NAME"'
 
 for wrong in -1 65; do

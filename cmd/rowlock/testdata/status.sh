@@ -1,4 +1,5 @@
-# status answers by its exit code, ls lists locks that are not free, and both write JSON.
+# The exit code of status says whether the lock is free. ls lists locks that are not free. Both subcommands can write
+# JSON.
 set -eu
 mkfifo started block
 
@@ -29,5 +30,5 @@ rowlock status job | grep -q '^"job" is free, last held by me, granted '
 test "$(rowlock ls --json)" = '[]'
 rowlock ls --all | grep -Eq '^job +free +me '
 
-# A name cannot break the table's layout.
+# A lock name with special characters does not break the layout of the table.
 rowlock run "$(printf 'two\nlines')" -- rowlock ls | grep -Fq '"two\nlines"  held'

@@ -1,5 +1,5 @@
-# rowlock forwards signals to the command and the processes that it started, which may handle them as they like. The
-# lock is released as soon as they have ended.
+# rowlock forwards signals to the command and to the processes that the command has started. These processes may catch
+# the signals. rowlock releases the lock as soon as all of them have ended.
 set -eu
 mkfifo outer inner block
 

@@ -1,4 +1,5 @@
-# TERM ends the wait of rowlock. The command never starts, and nothing is left that could still acquire the lock.
+# TERM ends rowlock while it waits for the lock. The command never starts, and no request is left that could still
+# acquire the lock.
 set -eu
 mkfifo started block messages
 
@@ -12,7 +13,7 @@ exec 3<messages
 read line <&3
 case $line in 'rowlock: waiting: "job" is held by '*) ;; *) echo "$line"; exit 1 ;; esac
 
-kill -USR1 $second # there is no command yet, so it continues to wait
+kill -USR1 $second # no command runs yet, so rowlock ignores USR1 and continues to wait
 kill -TERM $second
 code=0; wait $second || code=$?
 test $code = 143
@@ -22,4 +23,4 @@ test "$line" = 'rowlock: terminated while waiting for "job": the command was not
 
 echo >block
 wait $first
-rowlock run job --wait=5s -- true # not at once: a release may have reserved it for the dead waiter for 50 ms
+rowlock run job --wait=5s -- true # waits, because a release may have reserved the lock for the dead waiter for 50 ms

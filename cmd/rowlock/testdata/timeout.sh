@@ -1,4 +1,4 @@
-# --timeout stops the command and all processes that it started, with an exit code of its own.
+# After --timeout rowlock stops the command and all processes that it has started, and exits with a separate code.
 set -eu
 mkfifo started block
 

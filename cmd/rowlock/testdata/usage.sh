@@ -1,4 +1,4 @@
-# Invalid arguments exit with 64 and one clear sentence, which says where the help is.
+# With invalid arguments rowlock exits with 64, and writes one sentence that says which command shows the help.
 set -eu
 
 refused() {

@@ -1,5 +1,5 @@
-# Options can be set by variables. An option on the command line wins. A run inside another one does not use the outer
-# ROWLOCK_HOLDER.
+# Environment variables can set options. An option on the command line overrides its variable. A run inside another run
+# does not use the ROWLOCK_HOLDER of the outer run.
 set -eu
 
 export ROWLOCK_HOLDER=somebody ROWLOCK_NOTE=because ROWLOCK_NAMESPACE=space
@@ -8,7 +8,7 @@ test "$(rowlock run job --holder else -- sh -c 'echo $ROWLOCK_HOLDER')" = else
 rowlock run job -- rowlock run inner -- sh -c 'echo $ROWLOCK_HOLDER' | grep -q '^sh@'
 unset ROWLOCK_HOLDER ROWLOCK_NOTE ROWLOCK_NAMESPACE
 case ${ROWLOCK_STORE:-} in
-postgres-advisory* | etcd:* | zk:*) ;; # they keep nothing about a free lock
+postgres-advisory* | etcd:* | zk:*) ;; # these stores store nothing about a free lock
 *)
 	rowlock ls -A --all | grep -Eq '^space +job +free +somebody .* because$'
 	rowlock status job | grep -q 'never held'

@@ -1,4 +1,4 @@
-# wait returns when a lock is free, and does not take it. After --timeout it says who holds the lock.
+# wait returns when a lock is free, and does not acquire the lock. After --timeout it says who holds the lock.
 set -eu
 mkfifo started block messages
 

@@ -1,4 +1,4 @@
-# ls --watch reports changes of locks. Filters select the listed locks, and --sort orders them.
+# ls --watch reports changes of locks. Filter options select the locks in the list, and --sort sets their order.
 set -eu
 mkfifo started block other changes
 
