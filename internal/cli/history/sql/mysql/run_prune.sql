@@ -1,6 +1,6 @@
--- Parameters: for how many microseconds a name must not have had a run.
+-- Parameters: for how many microseconds a lock must have had no run or refusal.
 -- Result: none.
--- Promise: deletes the history of names that are not in the lock table and had no run for that time; changes no lock.
+-- Promise: deletes the history of each lock that is not in the lock table and has had no run or refusal for that time; changes no lock.
 DELETE r FROM rowlock_lease_run AS r
   JOIN (SELECT n.namespace, n.name FROM rowlock_lease_run AS n
          GROUP BY n.namespace, n.name

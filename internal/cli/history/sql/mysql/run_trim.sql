@@ -1,6 +1,6 @@
--- Parameters: namespace, name in hexadecimal digits, zero to trim refusals, another number to trim runs; the same three again; the number of rows to keep, minus one.
+-- Parameters: namespace, name in hexadecimal digits, zero to delete refusals or another number to delete runs; the same three parameters again; the number of rows to keep, minus one.
 -- Result: none.
--- Promise: deletes all but the newest rows of that sort.
+-- Promise: deletes the oldest refusals or runs of the lock, so that only the newest remain.
 DELETE FROM rowlock_lease_run
  WHERE namespace = UNHEX(?) AND name = UNHEX(?) AND (token = 0) = (? = 0)
    AND started_at < (SELECT oldest.started_at FROM

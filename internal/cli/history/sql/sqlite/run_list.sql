@@ -1,5 +1,5 @@
 -- Parameters: ?1 namespace, ?2 name.
--- Result: one row for each run or refusal, the newest first: started in microseconds since 1970, how long it took, and how long it had waited, in microseconds, outcome, exit code, token, holder, note, other holder.
+-- Result: one row for each run or refusal, the newest first: its start in microseconds since 1970, its duration in microseconds, how long it had waited in microseconds, outcome, exit code, token, holder, note, and for a refusal the holder that had the lock.
 -- Promise: reads only.
 SELECT started_at AS started_us, COALESCE(ended_at, started_at) - started_at AS took_us, waited_us, outcome, COALESCE(exit_code, 0) AS exit_code, token, holder, note, held_by
   FROM rowlock_lease_run

@@ -1,6 +1,6 @@
--- Parameters: ?1 for how many microseconds a name must not have had a run.
+-- Parameters: ?1 for how many microseconds a lock must have had no run or refusal.
 -- Result: none.
--- Promise: deletes the history of names that are not in the lock table and had no run for that time; changes no lock.
+-- Promise: deletes the history of each lock that is not in the lock table and has had no run or refusal for that time; changes no lock.
 DELETE FROM rowlock_lease_run
  WHERE NOT EXISTS (SELECT 1 FROM rowlock_lease_run AS n
                     WHERE n.namespace = rowlock_lease_run.namespace AND n.name = rowlock_lease_run.name

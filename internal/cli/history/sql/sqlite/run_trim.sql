@@ -1,6 +1,6 @@
--- Parameters: ?1 namespace, ?2 name, ?3 zero to trim refusals, another number to trim runs, ?4 how many are kept.
+-- Parameters: ?1 namespace, ?2 name, ?3 zero to delete refusals or another number to delete runs, ?4 the number of rows to keep.
 -- Result: none.
--- Promise: deletes all but the newest rows of that sort.
+-- Promise: deletes the oldest refusals or runs of the lock, so that only the newest remain.
 DELETE FROM rowlock_lease_run
  WHERE namespace = ?1 AND name = ?2 AND (token = 0) = (?3 = 0)
    AND started_at < (SELECT r.started_at FROM rowlock_lease_run AS r
