@@ -117,7 +117,7 @@ func shipped(t *testing.T, d migrations.Dialect) []string {
 	return paths
 }
 
-// Up, Down and Status can be called at any time and any number of times, also on a pool of one connection.
+// Up, Down and Status can be called in any order and repeatedly, even if the pool has only one connection.
 func TestUpAndDownAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		on.db.SetMaxOpenConns(1)

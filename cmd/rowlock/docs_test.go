@@ -69,7 +69,7 @@ func TestConsolesRun(t *testing.T) {
 	require.NotZero(t, ran)
 }
 
-// console holds the commands of one page of the docs, which run as one terminal session.
+// console contains the commands of one page of the docs. They run in order in one shell.
 type console struct {
 	root   string
 	steps  []*step
@@ -78,7 +78,7 @@ type console struct {
 	stands map[string]string // the address of the test server for each store that the page names
 }
 
-// step is one command, or a file that the reader has to write.
+// step is one command of a page, or a file that the page tells the reader to write.
 type step struct {
 	block         docs.Block
 	command, file string

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	leaks.Main(m)
 }
 
-// scriptTimeout ends a script that hangs, so that its test fails.
+// scriptTimeout is the time limit of a script. The test of a script that hangs fails.
 const scriptTimeout = time.Minute
 
 // leftOut maps each script that does not run on some stores to these stores and the reason.

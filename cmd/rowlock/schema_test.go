@@ -78,7 +78,7 @@ func TestFileWithSpecialName(t *testing.T) {
 	require.FileExists(t, filepath.Join(w.dir, "50% off?#&.db"))
 }
 
-// run runs the command to its end, and returns its exit code and all output.
+// run runs rowlock with args until it ends, and returns its exit code, and its stdout and stderr as one text.
 func (w workplace) run(tb testing.TB, args ...string) (int, string) {
 	tb.Helper()
 	output, err := w.command(tb, scriptTimeout, "rowlock", args...).CombinedOutput()

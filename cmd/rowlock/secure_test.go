@@ -170,7 +170,7 @@ func securedZooKeeper(tb testing.TB, p pair) string {
 	return newCableBehind(tb, listener, u.Host, nil).address + u.Path + "?"
 }
 
-// pair is a self-signed certificate of this machine, and its key.
+// pair contains the paths of a self-signed certificate for this machine, and of the certificate's private key.
 type pair struct {
 	cert, key string // the paths of the PEM files
 	trust     *tls.Config

@@ -55,7 +55,7 @@ redlock cannot be paused, because its servers may forget a pause.`,
 // pause is stored, the lock is free after this time.
 const pauseTTL = defaultTTL
 
-// pause waits for the lock, and then pauses it.
+// pause waits until it acquires the lock, and then pauses the lock.
 func (a *app) pause(ctx context.Context, f runFlags, name, reason string) (int, error) {
 	sig := system.CatchSignals()
 	defer sig.Release()

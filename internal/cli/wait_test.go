@@ -22,7 +22,7 @@ type leaving struct {
 	*memlock.Backend
 
 	asked int
-	tired context.CancelFunc // called after too many requests, to end the test
+	tired context.CancelFunc // ends the wait after too many requests
 }
 
 func (l *leaving) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {

@@ -20,7 +20,7 @@ type Process struct {
 	group  int
 	guard  *guard
 	Exited chan int            // receives the exit code of the command itself
-	Paused chan syscall.Signal // receives the signal that stopped the command, until it exits
+	Paused chan syscall.Signal // receives each signal that has stopped (suspended) the command
 	Gone   chan struct{}       // closed when no process of the group is left
 }
 

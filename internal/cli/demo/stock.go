@@ -25,7 +25,7 @@ const (
 // pieces is the name of the row that contains the number of pieces left.
 const pieces = "stock"
 
-// SellOut lets workers sell until nothing is left, and counts the sales.
+// SellOut runs workers that sell pieces until nothing is left, and then prints and checks the sales.
 func (d *Demo) SellOut(ctx context.Context, workers int, stock int64) error {
 	if err := d.insert(ctx, pieces, stock); err != nil {
 		return fmt.Errorf("insert the stock: %w", err)

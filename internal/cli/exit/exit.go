@@ -17,12 +17,12 @@ import (
 const (
 	OK            = 0
 	NotHeld       = 1
-	Problem       = 1  // of doctor
+	Problem       = 1  // doctor has found a problem
 	Usage         = 64 // EX_USAGE
 	Unavailable   = 69 // EX_UNAVAILABLE
 	Unknown       = 74 // EX_IOERR
 	Held          = 75 // EX_TEMPFAIL
-	Lost          = 79 // the first code after those of sysexits(3)
+	Lost          = 79 // the first code that sysexits(3) does not use
 	Timeout       = 124
 	Internal      = 125
 	NotExecutable = 126

@@ -111,7 +111,7 @@ func (at *KeyValue) shown(servers string, u *url.URL) string {
 	return shown
 }
 
-// option returns the value of an option, or an empty text if it is not given.
+// option returns the value of an option of the address, or an empty text if the address does not contain the option.
 func (at *KeyValue) option(name string) string { return at.query.Get(name) }
 
 // Prefix returns the option prefix, or unlessGiven without that option. The keys of all locks begin with the prefix.

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Write writes a text for people to stdout. It does nothing if the text is empty.
+// Write writes a text for people to w, which is stdout. It does nothing if the text is empty.
 func Write(w io.Writer, text string) error {
 	if text == "" {
 		return nil

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A drawn line fits into the terminal and does not move its cursor, whatever the name of the holder.
+// The status line fits into the width of the terminal and contains no control characters, even if the holder's text
+// does.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

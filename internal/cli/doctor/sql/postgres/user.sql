@@ -1,4 +1,2 @@
--- Parameters: none.
--- Result: one row: this user, quoted for a statement.
--- Promise: reads only.
+-- Parameters: none. Result: one row: the name of this user, quoted for a statement. Promise: reads only.
 SELECT pg_catalog.quote_ident(current_user::text)
