@@ -91,7 +91,9 @@
 // unless they are already as short: tcp_keepalives_idle to 15 s, tcp_keepalives_interval to 5 s, tcp_keepalives_count
 // to 3 and tcp_user_timeout to 30 s. A connection that is returned to the pool keeps these settings.
 // They cover the connection between the server and the nearest proxy. A proxy needs its own settings towards
-// the client. If the server's host vanishes, the client stops trusting its leases at their trust deadline. # Tokens
+// the client. If the server's host vanishes, the client stops trusting its leases at their trust deadline.
+//
+// # Tokens
 //
 // A token is the server's timeline, shifted left by 40 bits, plus the next number of the sequence
 // rowlock_lease_token. The statement that acquires the lock also takes the number, after the lock was granted.

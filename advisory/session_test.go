@@ -58,7 +58,7 @@ func TestManyNamesOnFewConnections(t *testing.T) {
 // While one session runs a statement, the backend can acquire another name on another session.
 func TestABusySessionDelaysNoOtherName(t *testing.T) {
 	t.Parallel()
-	b := advisory.New(openPool(t, database(t)), advisory.Sessions(3)) // one of the three is only for waiters
+	b := advisory.New(openPool(t, database(t)), advisory.Sessions(3)) // one of the three sessions is only for waiters
 	acquire(t, b, "a")
 	leave, err := b.Busy(t.Context())
 	require.NoError(t, err)

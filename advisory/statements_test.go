@@ -11,7 +11,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Each statement begins with its contract, each verb that is used has a file, and each file is used.
+// Each SQL file begins with a comment that states its parameters, result and promise. Each verb that the code uses
+// has a file, and the code uses each file.
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	verbs := []string{
 		"find_trace", "holders", "leave_trace", "lock", "lock_only", "lock_shared", "lock_shared_only", "owned", "start",

@@ -32,7 +32,7 @@ var (
 	errReadOnly = errors.New("this server is read-only (read_only), and the primary does not see its locks: use a DSN that leads to the primary")
 )
 
-// plain reports whether err is a server's answer after which the session can continue.
+// plain reports whether err is an answer of the server, and the session can be used after it.
 func plain(ctx context.Context, err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 0,

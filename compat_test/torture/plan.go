@@ -75,7 +75,7 @@ func (s step) String() string {
 // faults.
 type plan struct{ faults, evictions []step }
 
-// targets returns the locks whose holders are hit. It also returns the locks whose leases may be released by force.
+// targets returns the locks whose holders the faults hit. It also returns the locks whose leases may be released by force.
 func (o settings) targets() (targets, evictable []string) {
 	targets = []string{"chain-0", "chain-1", pairName, controlName, "chain-0", pairName, "churn-0", relayName}
 	evictable = []string{"chain-0", "chain-1", pairName, controlName}

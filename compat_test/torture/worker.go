@@ -23,7 +23,7 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// workerArgument makes this program a worker. The next argument is the job.
+// workerArgument, as the first argument, makes this program run as a worker. The second argument is the worker's job.
 const workerArgument = "-worker"
 
 // worker is one process: several loops that use one locker.
@@ -77,7 +77,7 @@ func runWorker(text string) error {
 	if w.mutant.client != nil {
 		w.mutant.client(c)
 	}
-	// Renewals are late, so an evicted holder continues for a while before it detects the eviction.
+	// Renewals are rarer than by default. So a holder whose lease was force-released continues for a while before it notices.
 	w.locker, err = rowlock.New(c.backend, rowlock.TTL(j.TTL), rowlock.RenewEvery(j.TTL/2), rowlock.Tracing(w.trace()))
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	callLimit   = 200 * time.Millisecond // the time limit of the first trial of each step; a trial with a cut takes that long
+	callLimit   = 200 * time.Millisecond // the time limit of the first trial of each step; a trial in which the network is cut lasts that long
 	longestCall = 30 * time.Second       // the time limit is doubled up to this value
 	mostSteps   = 300
 	grace       = 30 * time.Second // a call that still runs this long after its ctx has ended is considered unlimited

@@ -107,8 +107,8 @@ func TestFenceModelIsNotVacuous(t *testing.T) {
 	m.Failovers, m.Floor = 2, true
 	r := model.Search(m, model.FenceState.UpdateLost)
 	for _, what := range []string{
-		"expires", "loses the last grant in a failover", "is granted the lease", "seals", "is refused its seal",
-		"reads, and sends a write", "begins its write, which passes", "is refused its write", "commits its write",
+		"expires", "loses the last grant in a failover", "is granted the lease", "seals", "has its seal rejected",
+		"reads, and sends a write", "begins its write, which passes the check", "has its write rejected", "commits its write",
 	} {
 		assert.Contains(t, r.Taken, what)
 	}
@@ -116,8 +116,8 @@ func TestFenceModelIsNotVacuous(t *testing.T) {
 	claims.Seal, claims.Shared = model.SealClaim, true
 	r = model.Search(claims, func(model.FenceState) bool { return false })
 	for _, what := range []string{
-		"locks the mark", "proves its lease", "is refused its claim by the lease store", "commits its claim",
-		"has its claim undone by the server",
+		"locks the mark", "proves its lease", "has its claim rejected by the lease store", "commits its claim",
+		"has its claim rolled back by the server",
 	} {
 		assert.Contains(t, r.Taken, what)
 	}

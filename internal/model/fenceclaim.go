@@ -7,7 +7,7 @@ func (m Fence) claimSteps(to *FenceState, i int, do func(string)) {
 	prove := func(next phase) {
 		if !c.holds {
 			c.phase = over
-			do("is refused its claim by the lease store")
+			do("has its claim rejected by the lease store")
 			return
 		}
 		c.phase = next

@@ -11,12 +11,12 @@ var names = [...]string{"A", "B", "C"}
 // Because steps can happen in any order, they cover all delays of clients and of the network.
 func (m Fence) clientSteps(s FenceState, i int, add func(Step, FenceState)) {
 	if again := s; s.clients[i].phase > peeked && m.seals(i) && m.Seal != SealClaim && m.accepts(s, i) && m.raise(&again, i) {
-		add(Step{names[i], "has its seal arrive once more"}, again)
+		add(Step{names[i], "has its seal delivered a second time"}, again)
 	}
 	if p := s.clients[i].phase; p == locked || p == sure {
 		undone := s
 		undone.clients[i].phase = over
-		add(Step{names[i], "has its claim undone by the server"}, undone)
+		add(Step{names[i], "has its claim rolled back by the server"}, undone)
 	}
 	to := s
 	c := &to.clients[i]
@@ -54,7 +54,7 @@ func (m Fence) clientSteps(s FenceState, i int, add func(Step, FenceState)) {
 		m.readValue(&to, i, do)
 	case writing:
 		if again := s; m.Reclaims && again.markedBy != uint8(i) && c.holds && m.raise(&again, i) {
-			add(Step{names[i], "claims again, with what it has read"}, again)
+			add(Step{names[i], "claims again, and keeps what it has read"}, again)
 		}
 		m.check(&to, i, do)
 	case checked:
@@ -84,7 +84,7 @@ func (m Fence) seal(to *FenceState, i int, next phase, do func(string)) {
 	c := &to.clients[i]
 	if !m.accepts(*to, i) {
 		c.phase = over
-		do("is refused its seal")
+		do("has its seal rejected")
 		return
 	}
 	if !m.raise(to, i) {
@@ -99,7 +99,7 @@ func (m Fence) readValue(to *FenceState, i int, do func(string)) {
 	if m.ReadRaise {
 		if c.token < to.mark {
 			c.phase = over
-			do("is refused its read")
+			do("has its read rejected")
 			return
 		}
 		if c.token > to.mark && !m.raise(to, i) {
@@ -124,14 +124,14 @@ func (m Fence) check(to *FenceState, i int, do func(string)) {
 	}
 	if !fresh {
 		c.phase = over
-		do("is refused its write")
+		do("has its write rejected")
 		return
 	}
 	if m.Check == CheckAtLeast && c.token > to.mark && !m.raise(to, i) {
 		return
 	}
 	c.phase = checked
-	do("begins its write, which passes")
+	do("begins its write, which passes the check")
 }
 
 // raise sets the mark to client i's grant, or, for a claim, to a token that the resource makes.

@@ -45,7 +45,7 @@ const (
 	asking        // has sent an acquire, and may send it again
 	trusting      // has received the grant, and renews
 	lost          // permanently
-	released      // permanently; the release may still be in transit
+	released      // the process never trusts the lease again; the release may be in transit
 )
 
 type process struct {

@@ -90,10 +90,10 @@ func TestLeaseModelIsNotVacuous(t *testing.T) {
 	r := model.Search(m, model.LeaseState.DoubleHold)
 	for _, what := range []string{
 		"tick", "catches up", "fails over to the replica", "sends an acquire", "sends a renewal",
-		"stops trusting, and sends a release", "is released at the store", "starts again with another nonce",
+		"stops trusting its lease, and sends a release", "is released at the store", "restarts with another nonce",
 		"is granted the lease", "is refused: quarantine", "is refused: held", "is renewed at the store",
-		"is refused its renewal", "receives its grant, and trusts it",
-		"receives its grant after the end, and ignores it", "receives its grant too late to trust it",
+		"has its renewal rejected", "receives its grant, and trusts it",
+		"receives its grant after its acquisition has ended, and ignores it", "receives its grant too late to trust it",
 	} {
 		assert.Contains(t, r.Taken, what)
 	}

@@ -27,14 +27,14 @@ func (m Lease) processSteps(s LeaseState, i int, add func(Step, LeaseState)) {
 		if m.room(p) {
 			with("sends a renewal", func(_ *LeaseState, p *process) { m.send(p, renew) })
 		}
-		with("stops trusting, and sends a release", func(_ *LeaseState, p *process) { p.life, p.trust = released, 0 })
+		with("stops trusting its lease, and sends a release", func(_ *LeaseState, p *process) { p.life, p.trust = released, 0 })
 	case released:
 		if s.row.by == self || m.ReleaseAny && s.row.by != 0 {
 			with("is released at the store", func(to *LeaseState, _ *process) { to.row = grant{} })
 		}
 	}
 	if p.life != asleep && p.trust == 0 {
-		with("starts again with another nonce", func(to *LeaseState, p *process) {
+		with("restarts with another nonce", func(to *LeaseState, p *process) {
 			*p = process{}
 			for _, g := range []*grant{&to.row, &to.replica} {
 				if g.by == self {
@@ -79,7 +79,7 @@ func (m Lease) messageSteps(s LeaseState, i, j int, add func(Step, LeaseState)) 
 		p.life, p.trust = trusting, max(p.trust, worth)
 		do(names[i], "receives its grant, and trusts it")
 	default:
-		do(names[i], "receives its grant after the end, and ignores it")
+		do(names[i], "receives its grant after its acquisition has ended, and ignores it")
 	}
 }
 
@@ -100,7 +100,7 @@ func (m Lease) serve(to *LeaseState, i int, k kind) (done bool, how string) {
 	}
 	alive := row.left > 0 || m.RenewExpired
 	if row.by != self && !m.RenewAny || !alive {
-		return false, "is refused its renewal"
+		return false, "has its renewal rejected"
 	}
 	row.left = m.TTL
 	return true, "is renewed at the store"

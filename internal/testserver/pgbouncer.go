@@ -47,7 +47,7 @@ func (e *pgbouncer) prepare(ctx context.Context, f *folder, o Options) error {
 		return err
 	}
 	if e.behind, err = queryPostgres(ctx, o.Postgres, whoIsBehind); err != nil {
-		return fmt.Errorf("the Postgres server behind it: %w", err)
+		return fmt.Errorf("the Postgres server behind PgBouncer: %w", err)
 	}
 	target := fmt.Sprintf("host=%s port=%d user=%s", quoteIni(server.Host), server.Port, quoteIni(server.User))
 	if server.Password != "" {

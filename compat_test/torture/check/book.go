@@ -44,7 +44,7 @@ type fault struct {
 	hit        bool
 }
 
-// book is a history, indexed for checking the properties.
+// book is the history of a run, with the indexes that the checks need.
 type book struct {
 	*history.Run
 	attempts []*attempt

@@ -51,7 +51,7 @@ func (b *book) linearizable() (v *Verdict) {
 	for _, name := range b.names() {
 		for of := b.inOrder(name); len(of) > 0; {
 			n := min(window, len(of))
-			for i := range n { // in each era, tokens start again from the beginning
+			for i := range n { // tokens may start again from the beginning in each era
 				if of[i].era != of[0].era {
 					n = i
 					break
