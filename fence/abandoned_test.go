@@ -16,12 +16,13 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Seals and transactions that time out while the fence table is locked leave no session on the server for long. While a
-// session waits for a table, MySQL does not notice that its client has gone, and would keep the session for a year.
+// If a seal or a transaction times out while the fence table is locked, its session on the server ends soon.
+// By default, MySQL would keep the session for a year: while a session waits for a table, the server does not notice
+// that its client has disconnected.
 func TestCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect != migrations.MySQL {
-			return // a cancel request ends the statement on Postgres, and SQLite has no sessions
+			return // on Postgres the driver cancels the statement, and SQLite has no sessions
 		}
 		sealed := s.lease(t, "sealed")
 		require.NoError(t, s.guard.Seal(t.Context(), sealed))

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// If its tables are missing, the fence says which command creates them.
+// If a table of the fence is missing, the error names the table and the command that creates it.
 func TestAMissingTableSaysWhatToDo(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -43,7 +43,7 @@ func TestAMissingTableSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// Two tables in one database are independent, and the case of a table's name matters.
+// Fences with different tables in one database are independent. The case of a table's name matters.
 func TestATableOfAnyName(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		require.NoError(t, migrations.Up(t.Context(), s.db, s.dialect, migrations.Table("Jobs_SELECT")))
@@ -73,8 +73,8 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	require.NoError(t, s.guard.Validate())
 }
 
-// as returns a pool of a user with exactly these privileges: some on the fence table and the outcome table, others on
-// the lock table.
+// as returns a pool of a new user. The user has privileges on the fence table and the outcome table,
+// and onLocks on the lock table.
 func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 	t.Helper()
 	user := "u" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")[:12]
@@ -87,7 +87,7 @@ func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 		s.exec(t, "GRANT "+privileges+" ON rowlock_lease_fence, rowlock_lease_outcome TO "+user)
 		for _, p := range onLocks {
 			s.exec(t, "GRANT "+p+" ON rowlock_lease TO "+user)
-			if p != "SELECT" { // a release notifies the oldest waiter
+			if p != "SELECT" { // the user releases locks, and a release notifies the oldest waiter
 				s.exec(t, "GRANT SELECT ON rowlock_lease_waiter TO "+user)
 			}
 		}
@@ -113,7 +113,8 @@ func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 	return s.open(t, config.FormatDSN())
 }
 
-// The fence needs SELECT, INSERT and UPDATE on its two tables, and nothing else. The error names a missing privilege.
+// Seal, Check and Tx need only SELECT, INSERT and UPDATE on the fence table and the outcome table.
+// If a privilege is missing, the error says so.
 func TestFewPrivilegesAreNeeded(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -174,7 +175,8 @@ func TestPrivilegesOfAnOperator(t *testing.T) {
 	}
 }
 
-// CheckHeld also needs SELECT on the lease table, and ReleaseOnCommit the update of three columns.
+// CheckHeld also needs SELECT on the lease table. ReleaseOnCommit also needs UPDATE on three columns of the lease
+// table.
 func TestFewPrivilegesAreNeededForCheckHeld(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {

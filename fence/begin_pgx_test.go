@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// Promise: TxPgx skips broken connections, up to a limit. It does not repeat a BEGIN that fails for another reason.
+// Promise: TxPgx skips up to nine broken connections. It does not repeat a BEGIN that fails for another reason.
 func TestHowOftenTxPgxBegins(t *testing.T) {
 	t.Parallel()
 	undialled := errors.New("the test refuses to dial")
@@ -107,7 +107,7 @@ func TestAConnectionThatTheServerHasEndedIsPassedOver(t *testing.T) {
 	require.Equal(t, 2, runs)
 }
 
-// terminate makes the server end the connection, and waits for that.
+// terminate makes the server end the connection, and waits until the connection has ended.
 func terminate(ctx context.Context, conn *pgx.Conn) {
 	other, err := pgx.ConnectConfig(ctx, conn.Config())
 	if err != nil {
@@ -121,5 +121,5 @@ func terminate(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// abort leaves a transaction in which the server accepts nothing except its end.
+// abort leaves a failed transaction open on the connection. In it the server accepts only COMMIT and ROLLBACK.
 func abort(ctx context.Context, conn *pgx.Conn) { _, _ = conn.Exec(ctx, "BEGIN; SELECT 1/0") }

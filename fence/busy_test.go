@@ -8,18 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// busy is the error of a file that another connection has locked.
+// busy is the error for a file that another connection has locked.
 type busy struct{}
 
 func (busy) Error() string { return "the file is busy" }
 func (busy) Code() int     { return 5 }
 
-// A busy file is tried again until ctx ends, and the error then says that it was busy. If ctx ends during an attempt,
-// the result of that attempt counts.
+// While the file is busy, untilFree repeats the call until ctx ends. If ctx then interrupts an attempt,
+// the error says that the file was busy. If that attempt succeeds, untilFree succeeds.
 func TestABusyFileIsAskedForAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []error
-		ends    int // the attempt in which ctx ends
+		ends    int // the number of the attempt in which ctx ends; 0 if it does not end
 		want    error
 	}{
 		"it becomes free":                 {answers: []error{busy{}, busy{}, nil}},

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// kept runs test on every engine, with the locks in the same database and table.
+// kept runs test on every engine. The locks are in the guard's database and lease table.
 func kept(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	each(t, func(t *testing.T, s *store) {
@@ -33,7 +33,7 @@ func (s *store) keepLocks(opts ...sqllock.Option) {
 	s.locks = open(s.db, opts...)
 }
 
-// sealed returns a lease that has sealed.
+// sealed acquires and seals "r".
 func (s *store) sealed(t *testing.T, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	lease := s.lease(t, "r", opts...)
@@ -41,7 +41,8 @@ func (s *store) sealed(t *testing.T, opts ...rowlock.Option) *rowlock.Lease {
 	return lease
 }
 
-// expire sets the expiry and the held_until of every lease to a time before or after now.
+// expire sets expires_at and held_until of every lease to one hour before now if past is true, and else to one hour
+// after now.
 func (s *store) expire(t *testing.T, past bool) {
 	t.Helper()
 	at := map[migrations.Dialect]string{
@@ -55,7 +56,7 @@ func (s *store) expire(t *testing.T, past bool) {
 	s.exec(t, "UPDATE rowlock_lease SET expires_at = "+at+", held_until = "+at)
 }
 
-// holding appends to the ledger in a transaction that calls CheckHeld.
+// holding appends a row to the ledger, in a transaction that first calls CheckHeld.
 func (s *store) holding(t *testing.T, lease *rowlock.Lease, level sql.IsolationLevel) error {
 	t.Helper()
 	tx := s.begin(t, level)
@@ -67,19 +68,19 @@ func (s *store) holding(t *testing.T, lease *rowlock.Lease, level sql.IsolationL
 	return err
 }
 
-// keepsSnapshot reports whether a transaction reads what was committed before its first read.
+// keepsSnapshot reports whether all reads of a transaction use the snapshot of its first read.
 func (s *store) keepsSnapshot(level sql.IsolationLevel) bool {
 	return level == sql.LevelRepeatableRead || level == sql.LevelSerializable && s.dialect == migrations.Postgres
 }
 
-// readsLock reports whether every read of a transaction locks what it reads.
+// readsLock reports whether every read of a transaction locks the rows that it reads.
 func (s *store) readsLock(level sql.IsolationLevel) bool {
 	return level == sql.LevelSerializable && s.dialect == migrations.MySQL
 }
 
-// CheckHeld accepts a lease that is alive in the database. It rejects one that has ended there, whatever the lease's
-// own deadline says. The lease has expired, an operator has ended it, or another lease has it, whose holder has sealed
-// or not.
+// CheckHeld accepts a lease that is alive in the database. It rejects a lease that has ended there,
+// although the holder's own deadline is not over. The test covers a lease that has expired, a lease that an operator
+// has ended, and a lock that was granted again, before and after the new holder has sealed.
 func TestCheckHeldAsksTheDatabaseWhetherTheLeaseIsAlive(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		for _, level := range s.levels {
@@ -109,12 +110,12 @@ func TestCheckHeldAsksTheDatabaseWhetherTheLeaseIsAlive(t *testing.T) {
 	})
 }
 
-// If a lease was renewed after the transaction began to read, it does not count as lost: the transaction has to run
-// again.
+// If a lease was renewed after the transaction's snapshot, CheckHeld does not report it as lost.
+// The error is an ErrRetry.
 func TestCheckHeldInASnapshotFromBeforeARenewal(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
-			return // the check rejects a transaction that began to read before another's commit
+			return // this engine rejects the check, because another transaction has committed since the first read
 		}
 		for _, level := range s.levels {
 			lease := s.sealed(t)
@@ -122,7 +123,7 @@ func TestCheckHeldInASnapshotFromBeforeARenewal(t *testing.T) {
 			tx := s.begin(t, level)
 			var n int64
 			require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
-			s.expire(t, false) // as a renewal does
+			s.expire(t, false) // simulates a renewal
 			err := s.guard.CheckHeld(lease.Context(), tx)
 			if s.keepsSnapshot(level) || s.readsLock(level) && s.name == "mariadb-snapshot-isolation" {
 				require.ErrorIs(t, err, fence.ErrRetry, level)
@@ -137,8 +138,8 @@ func TestCheckHeldInASnapshotFromBeforeARenewal(t *testing.T) {
 }
 
 // An open transaction that has called CheckHeld does not block the renewal of its own lease. There are two exceptions:
-// SERIALIZABLE on MySQL, and SQLite. There the renewal fails as unknown, which does not lose the lease, and succeeds as
-// soon as the transaction has ended.
+// SERIALIZABLE on MySQL, and SQLite. There the outcome of the renewal is unknown while the transaction is open,
+// and the lease is not lost. A renewal succeeds as soon as the transaction has ended.
 func TestCheckHeldDoesNotDelayRenewal(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease := s.sealed(t)
@@ -159,7 +160,7 @@ func TestCheckHeldDoesNotDelayRenewal(t *testing.T) {
 	})
 }
 
-// A lease of another store is rejected with an error that says so, and nothing is written.
+// If the lease is in another store, CheckHeld and ReleaseOnCommit return an error that says so, and write nothing.
 func TestCheckHeldAndReleaseOnCommitWantTheSameStore(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		never := func(context.Context, *sql.Tx) error { panic("not to be called") }
@@ -172,7 +173,7 @@ func TestCheckHeldAndReleaseOnCommitWantTheSameStore(t *testing.T) {
 	})
 }
 
-// A lease of another table in the same database is rejected, too.
+// If the lease is in another table of the same database, CheckHeld and ReleaseOnCommit return an error.
 func TestCheckHeldAndReleaseOnCommitWantTheSameTable(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		require.NoError(t, migrations.Up(t.Context(), s.db, s.dialect, migrations.Table("other")))

@@ -21,7 +21,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Without a lease in the context, Check returns an error. If the lease has ended, Check does not ask the database.
+// Without a lease in the context, Check returns an error. If the lease has ended, Check returns an error without a
+// request to the database.
 func TestCheckNeedsALiveLease(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		tx := s.begin(t, sql.LevelDefault)
@@ -34,7 +35,8 @@ func TestCheckNeedsALiveLease(t *testing.T) {
 	})
 }
 
-// Check rejects everything that is not an open transaction, because it could not keep the lock on the mark.
+// Check returns an error if its argument is not an open transaction. Otherwise the lock on the mark would be released
+// too early.
 func TestCheckNeedsATransaction(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -61,8 +63,8 @@ func TestCheckNeedsATransaction(t *testing.T) {
 	})
 }
 
-// An open fenced transaction does not block the renewal of its own lease in the same database. SQLite has one writer at
-// a time, so there the locks need a file of their own.
+// An open fenced transaction does not block the renewal of its own lease in the same database. A SQLite file has one
+// writer at a time, so on SQLite the locks need another file.
 func TestAnOpenTransactionDoesNotDelayItsOwnRenewal(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		var backend driver.Backend
@@ -93,7 +95,7 @@ func TestAnOpenTransactionDoesNotDelayItsOwnRenewal(t *testing.T) {
 	})
 }
 
-// A holder may check many times, and in several transactions at once.
+// A holder may have several checked transactions open at the same time, and may check repeatedly in each.
 func TestTransactionsOfOneHolderDoNotExcludeEachOther(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
@@ -111,9 +113,9 @@ func TestTransactionsOfOneHolderDoNotExcludeEachOther(t *testing.T) {
 	})
 }
 
-// On Postgres the server ends a fenced transaction that idles for longer than its lease was trusted, so that its
-// process cannot block its successor. A shorter limit of the caller stays in force, and the session keeps no changed
-// setting.
+// On Postgres the server ends a checked transaction that idles for longer than its lease was trusted at the check.
+// So a suspended process cannot block its successor. A shorter limit of the caller stays in force,
+// and the session's setting is unchanged after the transaction.
 func TestPostgresBoundsAnIdleTransaction(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -130,7 +132,7 @@ func TestPostgresBoundsAnIdleTransaction(t *testing.T) {
 		tx := s.begin(t, sql.LevelDefault)
 		_, err := tx.ExecContext(t.Context(), "SET LOCAL idle_in_transaction_session_timeout = '"+before+"'")
 		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(lease.Context(), 5*time.Second) // this ctx limits only the call
+		ctx, cancel := context.WithTimeout(lease.Context(), 5*time.Second) // this ctx limits only the call of Check
 		require.NoError(t, s.guard.Check(ctx, tx))
 		cancel()
 		assert.InDelta(t, want, limit(tx), float64(want)/5, before)
@@ -147,7 +149,7 @@ func TestPostgresBoundsAnIdleTransaction(t *testing.T) {
 	require.Error(t, tx.Commit())
 }
 
-// The tests of Check, with a guard on a pgx pool.
+// A guard on a pgx pool seals, checks and rejects a stale holder.
 func TestPgx(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -179,7 +181,8 @@ func TestPgx(t *testing.T) {
 	require.ErrorContains(t, s.guard.TxPgx(newer.Context(), nil), "use Tx")
 }
 
-// Seal and check work through a pooler in transaction mode, and leave no setting to other clients of the session.
+// Seal and Check work through PgBouncer in transaction mode, and leave no changed setting in a session that other
+// clients use later.
 func TestPgBouncer(t *testing.T) {
 	t.Parallel()
 	pooled, direct := testenv.PgBouncer(t)

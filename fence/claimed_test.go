@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Promise: a guard remembers a lease's claims while the lease is held, and no longer. So a process that claims for
-// years keeps no memory of leases that have ended.
+// Promise: a guard remembers a lease's claims only while the lease is held. So the guard's memory does not grow with
+// the number of leases that have ended.
 func TestAGuardForgetsTheClaimsOfALeaseThatHasEnded(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "data.db")+"?_pragma=busy_timeout(5000)")

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// other returns another process's locker of the same locks.
+// other returns a second Locker on the same locks, which behaves like another process.
 func (s *store) other(t *testing.T) *rowlock.Locker {
 	t.Helper()
 	locker, err := rowlock.New(s.locks)
@@ -26,8 +26,8 @@ func (s *store) other(t *testing.T) *rowlock.Locker {
 	return locker
 }
 
-// The last transaction and the release of the lease are committed together. Afterwards the lease is released, another
-// process can acquire at once, and its token is larger.
+// ReleaseOnCommit commits the last transaction and the release of the lease together. Afterwards another process can
+// acquire the lock at once, with a larger token.
 func TestReleaseOnCommit(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease, other := s.sealed(t), s.other(t)
@@ -49,7 +49,7 @@ func TestReleaseOnCommit(t *testing.T) {
 	})
 }
 
-// A transaction that rolls back does not release the lease: the lease continues, and nothing was written.
+// If the function of ReleaseOnCommit fails, nothing is written, and the lease continues.
 func TestReleaseOnCommitThatRollsBackKeepsTheLease(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease, wrong := s.sealed(t), errors.New("wrong")
@@ -65,7 +65,7 @@ func TestReleaseOnCommitThatRollsBackKeepsTheLease(t *testing.T) {
 	})
 }
 
-// If the database no longer holds the lease, nothing is committed, and no other lease ends.
+// If the lease has ended in the database, ReleaseOnCommit commits nothing and ends no other lease.
 func TestReleaseOnCommitOfALeaseThatIsGone(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		try := func(lease *rowlock.Lease) error {
@@ -91,7 +91,7 @@ func TestReleaseOnCommitOfALeaseThatIsGone(t *testing.T) {
 	})
 }
 
-// The name stays unavailable for the minimum hold, as after any release.
+// After ReleaseOnCommit, the name stays unavailable until the minimum hold is over, as after any release.
 func TestReleaseOnCommitKeepsTheMinimumHold(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease := s.sealed(t, rowlock.MinHold(time.Hour))
@@ -104,8 +104,9 @@ func TestReleaseOnCommitKeepsTheMinimumHold(t *testing.T) {
 	})
 }
 
-// A transaction that the database rolls back runs again, and the lease ends once. One reason is a renewal between the
-// transaction's snapshot and the release, so no renewal is sent while it runs again.
+// If the database rolls the transaction back, ReleaseOnCommit runs it again, and the lease ends once.
+// A renewal between the transaction's snapshot and the release would cause such a rollback. So no renewal is sent while
+// the transaction runs again.
 func TestReleaseOnCommitRunsAgainWhatWasUndone(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		lease := s.sealed(t)
@@ -125,7 +126,7 @@ func TestReleaseOnCommitRunsAgainWhatWasUndone(t *testing.T) {
 	})
 }
 
-// The same, with a guard on a pgx pool.
+// CheckHeldPgx and ReleaseOnCommitPgx work with a guard on a pgx pool.
 func TestCheckHeldAndReleaseOnCommitPgx(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)

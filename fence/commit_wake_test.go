@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// On Postgres, the commit notifies the oldest waiter and briefly reserves the lock for it. A transaction that rolls
-// back notifies no waiter.
+// On Postgres, the commit of ReleaseOnCommit notifies the oldest waiter and briefly reserves the lock for it.
+// A transaction that rolls back notifies no waiter.
 func TestReleaseOnCommitCallsWhoWaits(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -34,7 +34,7 @@ func TestReleaseOnCommitCallsWhoWaits(t *testing.T) {
 			return s.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1
 		}, 20*time.Second, 5*time.Millisecond, "it listens")
 		for len(woken) > 0 {
-			<-woken // the first message is about the connection itself
+			<-woken // the first message only confirms that the connection listens
 		}
 		wrong := errors.New("wrong")
 		require.ErrorIs(t, s.guard.ReleaseOnCommit(lease.Context(), func(context.Context, *sql.Tx) error { return wrong }), wrong)

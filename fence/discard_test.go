@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A connection in an unknown state can be closed while database/sql is closing it, because the context of its
-// transaction has ended.
+// discard does not panic if database/sql closes the connection at the same time because the context of its transaction
+// has ended.
 func TestDiscardBesideATransactionThatEnds(t *testing.T) {
 	db := sql.OpenDB(nothing{})
 	defer db.Close()
@@ -39,8 +39,8 @@ func (nothing) Close() error                                    { return nil }
 func (nothing) Commit() error                                   { return nil }
 func (nothing) Rollback() error                                 { return nil }
 
-// If a transaction cannot be rolled back, its connection is closed, and does not return to the pool with the
-// transaction open.
+// If a transaction cannot be rolled back, undo closes its connection. The connection does not return to the pool with
+// the transaction open.
 func TestUndoThatFailsClosesTheConnection(t *testing.T) {
 	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "data.db"))
 	require.NoError(t, err)

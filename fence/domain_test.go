@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// Tokens of two locks, or of two stores, are never compared. The mark stays with the first lock. The message says how
-// to give it to the other.
+// Tokens of two locks, or of two stores, are never compared. The mark keeps the domain of the first lock.
+// The error for the second lock contains the command that resets the mark.
 func TestTokensOfTwoDomainsAreNotCompared(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease, other := s.lease(t, "job"), s.lease(t, "another")
@@ -33,7 +33,7 @@ func TestTokensOfTwoDomainsAreNotCompared(t *testing.T) {
 	})
 }
 
-// A mark without a domain, as a reset leaves it, takes the domain of the next lease that seals.
+// A reset mark has no domain. It gets the domain of the next lease that seals.
 func TestAMarkWithoutADomainTakesTheNextOne(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old, newer := s.two(t)
@@ -44,7 +44,7 @@ func TestAMarkWithoutADomainTakesTheNextOne(t *testing.T) {
 	})
 }
 
-// An invalid domain is an error of every call.
+// If the argument of TokenDomain is invalid, every call returns an error.
 func TestDomainIsAName(t *testing.T) {
 	for _, bad := range []string{"a b", "a\x00", "\xff", string(make([]byte, 65))} {
 		require.ErrorContains(t, fence.SQLite(&sql.DB{}, fence.TokenDomain(bad)).Validate(), "fence: domain")

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// A batch in steps, whose last step and release are one commit. So no process can see the report finished and the lock
-// still held, or the lock free and the report unfinished.
+// A batch has several steps, and one commit ends the last step and releases the lock. So no process can see a finished
+// report whose lock is still held, or a free lock and an unfinished report.
 func ExampleGuard_ReleaseOnCommit() {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", ":memory:")

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A table whose rows store the token of their newest writer. It needs no fence table and no seal.
+// The rows of a table store the token of their newest writer. CheckRow then needs no fence table and no seal.
 func ExampleGuard_CheckRow() {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", ":memory:")
@@ -66,7 +66,7 @@ func ExampleGuard_CheckRow() {
 	defer one.Close()
 	first := acquire(one)
 	fmt.Println("inserted:", insert(first, 7))
-	locks.Expire(driver.Key{Name: "order-7"}) // the first holder is not notified
+	locks.Expire(driver.Key{Name: "order-7"}) // the first holder does not notice that its lease has ended
 	second := acquire(other)
 	fmt.Println("second:", add(second.Context(), 7, 100))
 	fmt.Println("stale:", errors.Is(add(first.Context(), 7, 1), fence.ErrStale))

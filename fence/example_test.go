@@ -59,7 +59,7 @@ func Example() {
 	first := acquire(one)
 	fmt.Println("first:", write(first, "from the first"))
 
-	// The first holder's lease ends in the store, and the holder is not notified.
+	// The first holder's lease expires in the store, and the holder does not notice.
 	locks.Expire(driver.Key{Name: "nightly"})
 	second := acquire(other)
 	fmt.Println("second:", write(second, "from the second"))

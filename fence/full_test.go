@@ -11,12 +11,12 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// A database without room counts as unavailable, and seals nothing: it has not answered. A candidate of Lead campaigns
-// again.
+// If the database has no room for a seal, the error is a rowlock.ErrUnavailable and nothing is sealed.
+// After such an error, Lead tries to acquire the lock again.
 func TestAFullDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
-		if e.dialect == migrations.SQLite { // compat_test/torture fills the disks of the others
+		if e.dialect == migrations.SQLite { // the tests in compat_test/torture fill the disks of the other databases
 			t.Run(e.name, func(t *testing.T) {
 				t.Parallel()
 				fill(t, e.fresh(t))

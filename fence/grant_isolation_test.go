@@ -22,7 +22,7 @@ type steps struct {
 	before, after func(ctx context.Context, s *store, tx *sql.Tx, p pattern, old *rowlock.Lease) error
 }
 
-// grantSchedules are the schedules S1, S2 and S3 of the seals.
+// grantSchedules are the schedules S1, S2 and S3 of isolation_test.go, with a grant that seals instead of a Seal.
 var grantSchedules = []steps{
 	{"S1", checks, writes},
 	{"S2", func(ctx context.Context, _ *store, tx *sql.Tx, _ pattern, _ *rowlock.Lease) error {
@@ -46,8 +46,8 @@ func checksAndWrites(ctx context.Context, s *store, tx *sql.Tx, p pattern, old *
 	return p.write(ctx, s, tx, old)
 }
 
-// run lets the successor acquire and work until it is blocked. Then the old holder finishes, and the successor does the
-// rest.
+// run lets the successor acquire and work until a lock blocks it. Then the old holder finishes,
+// and the successor completes its work.
 func (steps steps) run(t *testing.T, s *store, level sql.IsolationLevel, p pattern) error {
 	t.Helper()
 	backend := sqllock.Postgres(s.db)
@@ -81,8 +81,8 @@ func (steps steps) run(t *testing.T, s *store, level sql.IsolationLevel, p patte
 	return err
 }
 
-// startAcquire begins to acquire "r", as startSeal begins to seal. On SQLite an acquire that would wait is rejected,
-// and wait begins it again.
+// startAcquire begins to acquire "r", and returns when the acquire has returned or waits. On SQLite an acquire that
+// would wait is refused, and the function wait begins a new one.
 func (s *store) startAcquire(t *testing.T, locker *rowlock.Locker, lease **rowlock.Lease) sealing {
 	t.Helper()
 	acquire := func() (err error) {
@@ -103,9 +103,9 @@ func (s *store) startAcquire(t *testing.T, locker *rowlock.Locker, lease **rowlo
 	return sealing{true, acquire}
 }
 
-// A grant that seals guarantees what a seal does. At every isolation level, no stale write commits after our Check, and
-// the successor has seen the last write before its grant. The plain SELECT shows that these schedules detect a
-// violation.
+// A grant that seals guarantees the same as a Seal. At every isolation level, no stale write commits in a transaction
+// with a Check, and the successor has seen the last write before its grant. The pattern "plain SELECT" shows that these
+// schedules detect a violation.
 func TestNoStaleWriteBehindASealedGrant(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {

@@ -17,9 +17,9 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Workers steal the lock from each other without notice, while the previous holders have open transactions. The ledger
-// must stay a chain. Sealed grants accept no stale write, and no worker misses a write, whatever the default isolation
-// level of the sessions.
+// Workers steal the lock from each other while the previous holders have open transactions. With grants that seal,
+// no stale write is accepted and no worker misses a write, whatever the default isolation level of the sessions is.
+// The test verifies that each row of the ledger was written by a worker that had seen all earlier rows.
 func TestStolenLocksWithSealedGrants(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"read committed", "repeatable read", "serializable"} {
@@ -63,7 +63,7 @@ func TestStolenLocksWithSealedGrants(t *testing.T) {
 	}
 }
 
-// steal acquires "r" from its holder, which does not notice.
+// steal ends the current lease on "r" and acquires "r". The previous holder does not notice.
 func steal(ctx context.Context, locker *rowlock.Locker, backend *sqllock.Backend) (*rowlock.Lease, error) {
 	for try := 0; ; try++ {
 		lease, err := locker.TryAcquire(ctx, "r")

@@ -33,7 +33,7 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// beside is a backend and a guard on one handle of a Postgres database. It counts the handle's statements.
+// beside is a backend and a guard that share one database handle of Postgres. sent counts the handle's statements.
 type beside struct {
 	backend *sqllock.Backend
 	guard   *fence.Guard
@@ -41,7 +41,7 @@ type beside struct {
 	sent    *counter
 }
 
-// eachHandle runs test with each kind of handle, which reaches the database through a proxy.
+// eachHandle runs test with database/sql and with pgx. The handle reaches the database through the proxy.
 func eachHandle(t *testing.T, test func(t *testing.T, s *store, b beside, proxy *faultproxy.Proxy)) {
 	t.Helper()
 	t.Parallel()
@@ -92,7 +92,7 @@ func lockerOn(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *row
 	return locker
 }
 
-// If locks and marks share a database, a fenced acquire is one statement. The mark is the same as after a seal.
+// If a backend and a guard share a handle, one statement acquires and seals. It leaves the same mark as Seal.
 func TestOneStatementAcquiresAndSeals(t *testing.T) {
 	eachHandle(t, func(t *testing.T, s *store, b beside, _ *faultproxy.Proxy) {
 		locker := lockerOn(t, b.backend, rowlock.Fenced(b.guard))
@@ -120,11 +120,11 @@ func TestOneStatementAcquiresAndSeals(t *testing.T) {
 	})
 }
 
-// If the reply was lost, acquire retries, and finds that its grant was made and has sealed.
+// If the reply to a grant that seals is lost, Acquire retries, and returns that grant and its seal.
 func TestALostReplyOfASealedGrant(t *testing.T) {
 	eachHandle(t, func(t *testing.T, s *store, b beside, proxy *faultproxy.Proxy) {
 		locker := lockerOn(t, b.backend, rowlock.Fenced(b.guard))
-		for range 2 { // at the second time the driver has prepared the statements
+		for range 2 { // in the second run the driver has already prepared the statements
 			lease, err := locker.Acquire(t.Context(), "r")
 			require.NoError(t, err)
 			require.NoError(t, lease.Release(t.Context()))
@@ -139,8 +139,8 @@ func TestALostReplyOfASealedGrant(t *testing.T) {
 	})
 }
 
-// A mark that is ahead of the lock's tokens, or belongs to another lock, is rejected as by a seal. The name is free
-// again afterwards.
+// If the mark has a larger token or belongs to another lock, a fenced acquire fails with the same error as Seal.
+// The lock is free afterwards.
 func TestAGrantThatCannotSealIsReleased(t *testing.T) {
 	eachHandle(t, func(t *testing.T, s *store, b beside, _ *faultproxy.Proxy) {
 		locker := lockerOn(t, b.backend)
@@ -162,8 +162,8 @@ func TestAGrantThatCannotSealIsReleased(t *testing.T) {
 	})
 }
 
-// If a transaction of an older holder does not end, the error is an ErrHeld that says so, after a limited wait. Nothing
-// is left behind. A waiter acquires the name when the transaction ends.
+// If a transaction of an older holder does not end, a fenced acquire returns an ErrHeld that says so,
+// after a limited wait. It leaves no lock and no changed mark. A waiter acquires the name when the transaction ends.
 func TestAFencedAcquireBehindAnOpenTransaction(t *testing.T) {
 	eachHandle(t, func(t *testing.T, s *store, b beside, _ *faultproxy.Proxy) {
 		locker := lockerOn(t, b.backend, rowlock.Fenced(b.guard), rowlock.TTL(30*time.Second))
@@ -197,7 +197,7 @@ func TestAFencedAcquireBehindAnOpenTransaction(t *testing.T) {
 	})
 }
 
-// seals counts the seals that a guard is asked for.
+// seals is a guard that counts the calls of Seal.
 type seals struct {
 	*fence.Guard
 
@@ -209,8 +209,8 @@ func (s *seals) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	return s.Guard.Seal(ctx, lease, resources...)
 }
 
-// The grant seals only for a guard of the same handle and table. All others seal by themselves, whatever they embed.
-// The domain is the guard's.
+// A grant seals only for a guard with the backend's handle and table. With any other Sealer, also one that embeds such
+// a guard, Acquire calls Seal after the grant. The token domain is the guard's in all cases.
 func TestWhoseMarksAGrantSeals(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -242,7 +242,7 @@ func TestWhoseMarksAGrantSeals(t *testing.T) {
 	assert.EqualValues(t, 1, elsewhere.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
 }
 
-// A fenced acquire works through a pooler that mixes up prepared statements.
+// A fenced acquire works through a pooler that does not keep prepared statements apart.
 func TestAFencedAcquireThroughAPooler(t *testing.T) {
 	t.Parallel()
 	clients, direct := testenv.PgBouncer(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// If Postgres ended a transaction because it idled, the error says so, at the next statement and at the commit. The
-// transaction does not run again, because it would idle again.
+// If Postgres ended a transaction because it idled, the error of the next statement or of the commit says so.
+// Tx does not run the transaction again, because it would idle again.
 func TestATransactionThatIdledTooLong(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, _ *rowlock.Lease) {
 		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(3*time.Second))

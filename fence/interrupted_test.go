@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// An interrupted driver may report only that its connection is broken. If the lease is not lost, the error still says
-// that the caller may retry.
+// A driver that is interrupted by ctx may report only that its connection is broken. If the lease is not lost,
+// the error is still an ErrRetry.
 func TestAnInterruptedDriverIsToBeRunAgain(t *testing.T) {
 	l, err := rowlock.New(memlock.New())
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestAnInterruptedDriverIsToBeRunAgain(t *testing.T) {
 	require.Equal(t, mysqldriver.ErrInvalidConn, interrupted(t.Context(), mysqldriver.ErrInvalidConn))
 }
 
-// An error contains the end of the caller's ctx and that of the lease, each of them once.
+// If the caller's ctx and the lease have ended, the error contains each of these two causes once.
 func TestAnErrorSaysOnceWhatHasEnded(t *testing.T) {
 	l, err := rowlock.New(memlock.New())
 	require.NoError(t, err)

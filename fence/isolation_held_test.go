@@ -24,18 +24,19 @@ func (s *store) takeOver(t *testing.T, old *rowlock.Lease) (newer *rowlock.Lease
 	return s.lease(t, old.Name())
 }
 
-// grantsNobody reports whether the open transaction of the old holder prevents a grant of the lock.
+// grantsNobody reports whether the lock cannot be granted while the transaction of the old holder is open.
 func (s *store) grantsNobody(level sql.IsolationLevel, schedule string) bool {
 	switch {
 	case s.dialect == migrations.SQLite:
-		return schedule != "S2" || s.name != "sqlite-wal" // where a transaction that reads blocks no writer
+		return schedule != "S2" || s.name != "sqlite-wal" // in WAL mode, a transaction that has only read blocks no writer
 	default:
 		return s.readsLock(level) && schedule != "S2"
 	}
 }
 
-// holdSchedules are S1, S2 and S3 of a holder that calls CheckHeld. Its lock is taken over as well as its mark. first
-// is what it does before that, and last what it does afterwards.
+// holdSchedules are the schedules S1, S2 and S3 of isolation_test.go, with CheckHeld instead of Check.
+// The successor acquires the lock in the database and seals. first are the old holder's steps before that,
+// and last are its steps after that.
 var holdSchedules = []struct {
 	name        string
 	first, last func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error
@@ -66,8 +67,8 @@ func holdAndWrite(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error 
 }
 
 // At every isolation level of every engine, no stale write commits after a CheckHeld. No successor misses the last
-// write before its seal, although the lock itself is taken over at once. On SQLite, and at SERIALIZABLE on MySQL, the
-// lock is not granted while the transaction is open.
+// write before its seal, although the successor acquires the lock while the old transaction is open. On SQLite,
+// and at SERIALIZABLE on MySQL, the lock is not granted while the transaction is open.
 func TestNoStaleWriteBehindCheckHeld(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		for _, level := range s.levels {
@@ -81,7 +82,7 @@ func TestNoStaleWriteBehindCheckHeld(t *testing.T) {
 					var seal sealing
 					switch {
 					case s.grantsNobody(level, sch.name):
-						ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // the backend's own limit is 1 s
+						ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // longer than the backend's own limit of 1 s
 						if s.dialect == migrations.SQLite {
 							ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
 						}

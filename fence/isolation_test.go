@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// pattern is one possible fence check inside the transaction that writes.
+// pattern is one way to check the mark inside the transaction that writes.
 type pattern struct {
 	name  string
 	check func(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error
@@ -27,7 +27,7 @@ type pattern struct {
 
 var errRefused = errors.New("rejected by the pattern")
 
-// reading returns a check that reads the mark with a given locking clause and compares.
+// reading returns a check that reads the mark with the locking clause suffix, and compares the tokens.
 func reading(suffix string) func(context.Context, *store, *sql.Tx, *rowlock.Lease) error {
 	return func(ctx context.Context, _ *store, tx *sql.Tx, lease *rowlock.Lease) error {
 		var token int64
@@ -66,15 +66,15 @@ var patterns = []pattern{
 		}, everywhere},
 }
 
-// schedule is a fixed order of the steps of an old holder and its successor. The successor seals, and then works as
-// soon as no lock blocks it.
+// schedule is a fixed order of the steps of an old holder and its successor. The successor seals,
+// and then works as soon as no lock blocks its transaction.
 type schedule struct {
 	name string
 	run  func(t *testing.T, s *store, level sql.IsolationLevel, p pattern) error
 }
 
 var schedules = []schedule{
-	// The old holder has checked, the successor seals and works, the old holder writes and commits.
+	// S1: the old holder checks. Then the successor seals and works. Then the old holder writes and commits.
 	{"S1", func(t *testing.T, s *store, level sql.IsolationLevel, p pattern) error {
 		old, newer := s.two(t)
 		tx := s.begin(t, level)
@@ -90,7 +90,7 @@ var schedules = []schedule{
 			return p.write(t.Context(), s, tx, old)
 		})
 	}},
-	// The old holder has a snapshot, the successor seals and works, the old holder checks and writes.
+	// S2: the old holder takes a snapshot. Then the successor seals and works. Then the old holder checks and writes.
 	{"S2", func(t *testing.T, s *store, level sql.IsolationLevel, p pattern) error {
 		old, newer := s.two(t)
 		tx := s.begin(t, level)
@@ -103,7 +103,7 @@ var schedules = []schedule{
 			return p.write(t.Context(), s, tx, old)
 		})
 	}},
-	// The old holder has checked and written, the successor seals and works, the old holder commits.
+	// S3: the old holder checks and writes. Then the successor seals and works. Then the old holder commits.
 	{"S3", func(t *testing.T, s *store, level sql.IsolationLevel, p pattern) error {
 		old, newer := s.two(t)
 		tx := s.begin(t, level)
@@ -115,8 +115,8 @@ var schedules = []schedule{
 	}},
 }
 
-// finish lets the successor seal and work until it is blocked. Then the old holder finishes, and the successor does the
-// rest.
+// finish lets the successor seal and work until a lock blocks it. Then the old holder finishes,
+// and the successor completes its work.
 func finish(t *testing.T, s *store, newer *rowlock.Lease, tx *sql.Tx, err error, last func() error) error {
 	t.Helper()
 	require.NoError(t, err, "no newer lease has sealed yet, so nothing rejects the old holder")
@@ -164,7 +164,7 @@ func (s *store) violated(t *testing.T) bool {
 	return !slices.IsSorted(tokens)
 }
 
-// broken reports whether a pattern is known to allow a violation.
+// broken reports whether the pattern is known to allow a violation at this level, in this schedule.
 func broken(s *store, level sql.IsolationLevel, schedule, pattern string) bool {
 	snapshot := level == sql.LevelRepeatableRead || level == sql.LevelSerializable
 	switch {
@@ -175,15 +175,15 @@ func broken(s *store, level sql.IsolationLevel, schedule, pattern string) bool {
 	case level == sql.LevelSerializable: // each read takes a lock
 		return false
 	case pattern == "EXISTS in the write":
-		return schedule != "S2" && level != sql.LevelRepeatableRead // where it takes a lock as well
+		return schedule != "S2" && level != sql.LevelRepeatableRead // at REPEATABLE READ the EXISTS in an INSERT takes a lock, too
 	default:
 		return schedule != "S2" || level == sql.LevelRepeatableRead
 	}
 }
 
-// At every isolation level of every engine, no stale write commits after our Check, and no successor works on a
-// snapshot without the last write before its seal. The same schedules with handwritten checks show the stale write. So
-// they would also show it with ours.
+// At every isolation level of every engine, no stale write commits in a transaction with a Check,
+// and no successor works on a snapshot without the last write before its seal. In the same schedules,
+// handwritten checks allow a stale write, which shows that the schedules detect stale writes.
 func TestNoStaleWriteAtAnyIsolationLevel(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -227,8 +227,8 @@ func describe(violated bool, err error) string {
 	}
 }
 
-// If a holder's transaction began to read before its own seal, the error is an ErrRetry: the transaction may miss its
-// predecessor's last write.
+// If a holder's transaction began to read before the holder's own seal, Check returns an ErrRetry,
+// because the snapshot may lack the predecessor's last write.
 func TestASnapshotFromBeforeTheSealIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
@@ -256,8 +256,8 @@ func TestASnapshotFromBeforeTheSealIsRefused(t *testing.T) {
 	})
 }
 
-// Without a seal, a shared lock on the mark is not enough: the successor works without a write that its predecessor has
-// not committed yet.
+// Without a seal, a shared lock on the mark is not enough: the successor does not see a write that its predecessor
+// commits later.
 func TestWithoutASealASuccessorMissesAWrite(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {

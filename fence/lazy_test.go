@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// freshLazy returns a store whose guard is lazy.
+// freshLazy returns a store whose guard has the option Lazy.
 func (e engine) freshLazy(t *testing.T) *store {
 	t.Helper()
 	s := e.fresh(t)
@@ -27,7 +27,8 @@ func (e engine) freshLazy(t *testing.T) *store {
 	return s
 }
 
-// workAt does work in a transaction of the given level, and retries while the database rolls back.
+// workAt checks, writes and commits in a transaction of the given level. It repeats the transaction while the database
+// rolls it back.
 func (s *store) workAt(ctx context.Context, level sql.IsolationLevel, lease *rowlock.Lease) error {
 	once := func() error {
 		tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
@@ -57,7 +58,8 @@ func (s *store) undone(err error) bool {
 	return errors.Is(err, fence.ErrRetry) || sqlerror.State(err) == "40001" || number == 1213 || number == 1020 || sqlerror.SQLite(err)&0xff == 5
 }
 
-// startWork begins to work. On SQLite, with its one writer, the work runs when the test waits for it.
+// startWork begins to work, and returns when the work is done or waits. A SQLite file has one writer at a time,
+// so there the work begins only when the test calls wait.
 func (s *store) startWork(t *testing.T, level sql.IsolationLevel, lease *rowlock.Lease) sealing {
 	t.Helper()
 	if s.dialect == migrations.SQLite {
@@ -68,26 +70,26 @@ func (s *store) startWork(t *testing.T, level sql.IsolationLevel, lease *rowlock
 	return s.untilDoneOrWaiting(t, done)
 }
 
-// lazySchedules are those of a seal, except that the successor begins to work at once. They return the error of the old
-// holder, and whether the successor had to wait for it.
+// lazySchedules are the schedules of isolation_test.go, except that the successor works without a seal.
+// run returns the error of the old holder, and whether the successor had to wait for the old holder.
 var lazySchedules = []struct {
 	name string
 	run  func(t *testing.T, s *store, level sql.IsolationLevel, old, newer *rowlock.Lease) (err error, waited bool)
 }{
-	// The old holder has checked, the successor works, the old holder writes and commits.
+	// S1: the old holder checks. Then the successor works. Then the old holder writes and commits.
 	{"S1", func(t *testing.T, s *store, level sql.IsolationLevel, old, newer *rowlock.Lease) (error, bool) {
 		tx := s.begin(t, level)
 		require.NoError(t, s.guard.Check(old.Context(), tx))
 		work := s.startWork(t, level, newer)
 		return s.end(t, tx, old, true), worked(t, work)
 	}},
-	// The old holder has a snapshot, the successor works, the old holder checks and writes.
+	// S2: the old holder takes a snapshot. Then the successor works. Then the old holder checks and writes.
 	{"S2", func(t *testing.T, s *store, level sql.IsolationLevel, old, newer *rowlock.Lease) (error, bool) {
 		tx := s.begin(t, level)
 		var n int64
 		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
 		after := func() {}
-		if strings.HasPrefix(s.name, "sqlite") && s.name != "sqlite-wal" { // no other transaction can commit meanwhile
+		if strings.HasPrefix(s.name, "sqlite") && s.name != "sqlite-wal" { // no other transaction can commit while the old holder's transaction is open
 			after = func() { require.NoError(t, s.workAt(t.Context(), level, newer)) }
 		} else {
 			require.NoError(t, s.workAt(t.Context(), level, newer))
@@ -100,7 +102,7 @@ var lazySchedules = []struct {
 		after()
 		return err, false
 	}},
-	// The old holder has checked and written, the successor works, the old holder commits.
+	// S3: the old holder checks and writes. Then the successor works. Then the old holder commits.
 	{"S3", func(t *testing.T, s *store, level sql.IsolationLevel, old, newer *rowlock.Lease) (error, bool) {
 		tx := s.begin(t, level)
 		require.NoError(t, s.guard.Check(old.Context(), tx))
@@ -128,9 +130,10 @@ func worked(t *testing.T, work sealing) (waited bool) {
 	return work.waits
 }
 
-// missesAWrite reports whether the first transaction of a new holder works on a snapshot from before the last commit of
-// its predecessor, for which it waited. first says that the predecessor's transaction was also its first, so that it
-// has raised the mark. Most databases roll back a transaction that raises the mark from an older snapshot.
+// missesAWrite reports whether the first transaction of a new holder works on a snapshot from before its predecessor's
+// last commit, although the transaction has waited for that commit. first says that the predecessor's transaction was
+// its first transaction, so that it has raised the mark. Then most databases roll the new holder's transaction back,
+// because it raises the mark from an older snapshot.
 func missesAWrite(s *store, level sql.IsolationLevel, schedule string, first bool) bool {
 	if schedule == "S2" || level != sql.LevelRepeatableRead {
 		return false
@@ -139,8 +142,9 @@ func missesAWrite(s *store, level sql.IsolationLevel, schedule string, first boo
 }
 
 // At every isolation level of every engine, no stale write commits after a write of a newer lease that was checked
-// lazily. That holds for the old holder's first transaction, which raises the mark, and for later ones. The test also
-// shows what a lazy check does not cover: a successor that works on a snapshot without its predecessor's last write.
+// lazily. That holds for the old holder's first transaction, which raises the mark, and for its later transactions.
+// The test also shows a limit of a lazy check: the successor may work on a snapshot without its predecessor's last
+// write.
 func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -177,8 +181,8 @@ func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
 	}
 }
 
-// Many first transactions of one holder run at once, on a resource without a mark or with an older one. All of them
-// succeed in the end. Some run again because the database wants it.
+// Many first transactions of one holder run at once, on a resource without a mark or with an older one.
+// All of them succeed, some after an ErrRetry.
 func TestLazyTransactionsOfOneHolder(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -204,8 +208,9 @@ func TestLazyTransactionsOfOneHolder(t *testing.T) {
 	}
 }
 
-// The first transaction of a holder raises the mark also for the transactions that run beside it. If it rolls back,
-// they raise the mark themselves or get an ErrRetry, and never an ErrStale.
+// The first transaction of a holder raises the mark, and concurrent transactions of the same holder rely on that.
+// If the first transaction rolls back, the others raise the mark themselves or get an ErrRetry.
+// They never get an ErrStale.
 func TestALazyRaiseThatIsRolledBack(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
@@ -224,8 +229,8 @@ func TestALazyRaiseThatIsRolledBack(t *testing.T) {
 	})
 }
 
-// A lazy check obeys the rules of domains and needs a token. It works together with a seal: both guards share the
-// marks, and with Fenced a lazy guard seals.
+// A lazy check rejects another token domain and a lease without a token. Lazy guards and other guards can share the
+// marks. With the option Fenced, a lazy guard seals.
 func TestLazyAndSeal(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lazy := s.engine.guard(s.db, fence.Lazy())

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// limited returns a guard on one session, in which setting was executed.
+// limited returns a guard on a pool with one session, after it has executed setting in that session.
 func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set func(setting string)) {
 	t.Helper()
 	db := s.open(t, s.dsn)
@@ -26,8 +26,9 @@ func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set f
 	return s.engine.guard(db), set
 }
 
-// A statement limit of the session does not limit the wait of a seal. ctx and the lease's trust do, with their errors.
-// After an interruption, a seal continues as soon as nothing blocks it. (MySQL has such a limit only for reads.)
+// The session's time limit for statements does not limit the wait of a seal. Only ctx and the lease's trust limit it,
+// with their errors. If the server interrupts a seal, Seal retries, and succeeds when nothing blocks it.
+// (MySQL has such a limit only for reads.)
 func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 	t.Parallel()
 	limits := map[string]string{"postgres": "SET statement_timeout = 50", "mariadb": "SET max_statement_time = 0.05"}
@@ -65,8 +66,8 @@ func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 	}
 }
 
-// A database that accepts no writes, such as a primary that has become a standby, counts as unavailable: it has said
-// nothing about the lease. A process that runs Lead becomes a candidate again.
+// If the database accepts no writes, for example because the primary has become a standby, the error of Seal is a
+// rowlock.ErrUnavailable. After such an error, Lead tries to acquire the lock again.
 func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -101,7 +102,7 @@ func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
 	}
 }
 
-// sealer is a rowlock.Sealer.
+// sealer is a function that implements rowlock.Sealer.
 type sealer func(ctx context.Context, lease *rowlock.Lease, resources ...string) error
 
 func (s sealer) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {

@@ -21,12 +21,12 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // the driver logs each connection that is cut
+func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // the tests cut connections, and the driver would log each of them
 
 // execute runs a statement in a transaction of database/sql or pgx.
 type execute func(statement string) error
 
-// link is a guard whose pool reaches a server through a network that fails on command. The store's own pool reaches the
+// link is a guard whose pool reaches the server through a proxy that the test can cut. The store's own pool reaches the
 // server directly.
 type link struct {
 	*store
@@ -37,8 +37,8 @@ type link struct {
 	tx     func(ctx context.Context, fn func(ctx context.Context, do execute) error) error
 }
 
-// eachLink runs test on every kind of link, or on the named ones, in parallel. The counter is at zero, and the lease
-// has sealed.
+// eachLink runs test in parallel on every kind of link, or only on the kinds in only. The test's counter starts at
+// zero, and its lease has sealed.
 func eachLink(t *testing.T, test func(t *testing.T, l *link, lease *rowlock.Lease), only ...string) {
 	t.Helper()
 	t.Parallel()
@@ -77,7 +77,7 @@ func (l *link) count(t *testing.T) int64 {
 	return l.int(t, "SELECT n FROM counter WHERE id = 1")
 }
 
-// dial starts the proxy in front of target.
+// dial starts a proxy to target, and returns a dial function that connects through the proxy.
 func (l *link) dial(t *testing.T, target string) func(context.Context, string, string) (net.Conn, error) {
 	t.Helper()
 	proxy, err := faultproxy.New(target)
@@ -94,8 +94,8 @@ func (l *link) dial(t *testing.T, target string) func(context.Context, string, s
 func (l *link) over(t *testing.T, db *sql.DB) {
 	t.Helper()
 	t.Cleanup(func() {
-		l.proxy.Close() // first: a connection that hangs would delay the other
-		_ = db.Close()  // sends a goodbye on a closed connection
+		l.proxy.Close() // before db.Close, which would otherwise wait for a hanging connection
+		_ = db.Close()  // its error is ignored: it sends a message on a closed connection
 	})
 	l.guard = l.engine.guard(db)
 	l.tx = func(ctx context.Context, fn func(context.Context, execute) error) error {
@@ -146,7 +146,8 @@ func (l *link) openMySQL(t *testing.T) {
 	l.over(t, sql.OpenDB(connector))
 }
 
-// readTimeout is the documented one on MariaDB, and the driver's default (none) on MySQL.
+// readTimeout returns the driver's readTimeout: a second on MariaDB, as the documentation recommends setting it,
+// and on MySQL the driver's default, which is none.
 func (l *link) readTimeout() time.Duration {
 	if l.name == "mariadb" {
 		return time.Second

@@ -32,7 +32,7 @@ func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant,
 	return g, err
 }
 
-// holder returns a lease of "r" from a store, from a locker of its own.
+// holder acquires "r" in a store with a new Locker.
 func holder(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	locker, err := rowlock.New(backend, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
@@ -45,8 +45,9 @@ func holder(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *rowlo
 
 var nothing = func(context.Context, *sql.Tx) error { return nil }
 
-// A lease without a token claims. After the next one claims, the older lease is stale. Its own store rejects a late
-// claim. A second claim changes nothing and waits for no transaction.
+// A lease without a token can claim. After the next lease has claimed, the older lease is stale.
+// If the older lease claims late, its lock's store rejects the renewal. A second claim by the same lease changes
+// nothing and waits for no transaction.
 func TestClaim(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locks := memlock.New()
@@ -68,7 +69,7 @@ func TestClaim(t *testing.T) {
 		s.work(t, newer)
 
 		require.NoError(t, old.Err(), "the holder has not noticed")
-		other := s.engine.guard(s.db) // does not remember the claim
+		other := s.engine.guard(s.db) // this guard does not remember the claim
 		require.ErrorIs(t, other.Claim(t.Context(), old), rowlock.ErrLost)
 		require.ErrorIs(t, s.guard.Claim(t.Context(), old), rowlock.ErrLost)
 		if s.dialect != migrations.SQLite {
@@ -82,7 +83,8 @@ func TestClaim(t *testing.T) {
 	})
 }
 
-// Tokens of claims are the database's time, and rise even if its clock does not.
+// The token of a claim is the time of the database's clock. It is larger than the previous token even if the clock was
+// set back.
 func TestAClaimMintsALargerToken(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		before := time.Now().UnixMicro()
@@ -97,8 +99,8 @@ func TestAClaimMintsALargerToken(t *testing.T) {
 	})
 }
 
-// If the store does not exclude, two holders still get one order. The one that claimed first is stale, whatever the
-// tokens of their leases, and cannot claim again after what it has read.
+// If the store grants the lock to two holders at the same time, the holder that claimed first is stale,
+// whatever the tokens of the two leases are. It cannot claim again, because what it has read is out of date.
 func TestClaimsOrderHoldersThatTheStoreDoesNotExclude(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		one, behind := memlock.New(), memlock.New()
@@ -117,8 +119,8 @@ func TestClaimsOrderHoldersThatTheStoreDoesNotExclude(t *testing.T) {
 	})
 }
 
-// Many holders work without any exclusion. Each claims, and then writes based on what it has read. It starts again when
-// it is stale. No update is lost.
+// Many holders work at the same time, because nothing excludes them. Each holder claims, reads,
+// and writes values based on that read. When it is stale, it starts again with a new lease. No update is lost.
 func TestClaimsLoseNoUpdateWithoutAnyExclusion(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		const holders, holds = 4, 3
@@ -151,7 +153,8 @@ func TestClaimsLoseNoUpdateWithoutAnyExclusion(t *testing.T) {
 	})
 }
 
-// hold claims, reads once, and writes five times one more. It does not read again.
+// hold claims and reads the tally once. It then writes the next five values without reading again,
+// and returns how many it has written.
 func (s *store) hold(ctx context.Context, lease *rowlock.Lease) (written int, err error) {
 	if err := s.guard.Claim(ctx, lease); err != nil {
 		return 0, err
@@ -174,7 +177,7 @@ func (s *store) hold(ctx context.Context, lease *rowlock.Lease) (written int, er
 	return written, nil
 }
 
-// If a renewal has no reply, the claim changes nothing and returns an unknown error. Claiming again settles it.
+// If the renewal gets no reply, Claim changes nothing and returns an ErrUnknown. A second Claim then succeeds.
 func TestAnUnprovenLeaseClaimsNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locks := memlock.New()
@@ -189,8 +192,7 @@ func TestAnUnprovenLeaseClaimsNothing(t *testing.T) {
 	})
 }
 
-// Marks that were sealed with a token of a store are not compared with claimed marks. No resource is claimed unless all
-// are.
+// Tokens of a store are not compared with tokens of claims. If one resource cannot be claimed, Claim claims none.
 func TestAClaimIsADomainOfItsOwn(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r"), "r"))
@@ -208,8 +210,8 @@ func TestAClaimIsADomainOfItsOwn(t *testing.T) {
 	})
 }
 
-// At every isolation level of every engine, a claim guarantees what a seal does: no stale write commits, and the
-// successor has seen its predecessor's last write.
+// At every isolation level of every engine, a claim guarantees the same as a seal: no stale write commits,
+// and the successor has seen its predecessor's last write.
 func TestClaimAtAnyIsolationLevel(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -232,7 +234,7 @@ func TestClaimAtAnyIsolationLevel(t *testing.T) {
 	}
 }
 
-// With the option Fenced, the lock is claimed before the work begins.
+// With the option Fenced(guard.Claimer()), Do claims before the work begins.
 func TestDoFencedByClaims(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locker, err := rowlock.New(tokenless{memlock.New()}, rowlock.Fenced(s.guard.Claimer()))
@@ -247,8 +249,9 @@ func TestDoFencedByClaims(t *testing.T) {
 	})
 }
 
-// The lock is kept in the claimed database itself. A claim renews it beside its own transaction. In one SQLite file
-// that is impossible: the claim says so in limited time, and the lease continues.
+// If the lock is stored in the claimed database itself, the claim renews it on another connection.
+// If lock and marks are in one SQLite file, that is impossible: Claim returns an error that says so within a limited
+// time, and the lease continues.
 func TestClaimWithALockInTheSameDatabase(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		backend := map[migrations.Dialect]func(*sql.DB) driver.Backend{

@@ -16,7 +16,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// An error is one line, even if pgx has tried several servers and reports each answer in a line of its own.
+// The text of an error is one line, even if pgx has tried several servers and reports the answer of each in a separate
+// line.
 func TestErrorsAreOneLine(t *testing.T) {
 	const dsn = "postgres://u@127.0.0.1:1,127.0.0.1:2/d?sslmode=disable"
 	db, err := sql.Open("pgx", dsn)

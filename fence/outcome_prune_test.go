@@ -19,8 +19,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Outcome rows that were not used for long are deleted. Prune skips rows in use and does not wait for them. It keeps
-// rows that may still be read, whatever age the caller passes.
+// Prune deletes outcome rows that were not used for a long time. It skips rows in use and does not wait for them.
+// It keeps rows that Tx may still have to read, whatever the caller passes as unused.
 func TestUnusedOutcomesAreForgotten(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]struct {
@@ -73,7 +73,7 @@ func TestUnusedOutcomesAreForgotten(t *testing.T) {
 			use(store.guard(db), func() {})
 			forget(0)
 			age()
-			if store.dialect == migrations.Postgres { // on the other databases the prune would wait for this old row, and not for young rows
+			if store.dialect == migrations.Postgres { // on the other databases Prune would wait for a locked old row
 				use(busy, func() { forget(2) })
 			} else {
 				forget(3)

@@ -20,7 +20,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// If a commit was applied and only its reply was lost, Tx succeeds, and nothing runs again.
+// If the server has committed and only the reply was lost, Tx returns nil and runs the transaction once.
 func TestALostReplyToACommit(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
 		for i := range int64(3) {
@@ -36,8 +36,7 @@ func TestALostReplyToACommit(t *testing.T) {
 	})
 }
 
-// The same if the connection does not break but stops answering, and ctx ends the wait. A committed transaction is a
-// success even if ctx has ended.
+// If the server has committed but the connection hangs until ctx ends, Tx also returns nil.
 func TestASilentCommit(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
 		ctx, cancel := context.WithTimeout(lease.Context(), 2*time.Second)
@@ -53,7 +52,7 @@ func TestASilentCommit(t *testing.T) {
 	})
 }
 
-// A commit that never reached the server runs again, and counts once.
+// If the commit does not reach the server, Tx runs the transaction again, and it is applied once.
 func TestALostCommit(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
 		runs := 0
@@ -70,7 +69,8 @@ func TestALostCommit(t *testing.T) {
 	})
 }
 
-// If a connection breaks when the transaction begins, Tx returns no error: nothing was written.
+// If the connection breaks when the transaction begins, Tx begins again on another connection, because nothing was
+// written.
 func TestAConnectionThatBreaksAtTheBegin(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
 		add := func(_ context.Context, do execute) error { return do(increment) }
@@ -82,10 +82,10 @@ func TestAConnectionThatBreaksAtTheBegin(t *testing.T) {
 }
 
 // If the server does not notice that the connection is gone, the outcome is known only after the server has ended the
-// transaction in doubt. Tx does not guess before.
+// transaction in doubt. Until then, Tx returns no result.
 func TestATransactionThatTheServerKeepsOpen(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, _ *rowlock.Lease) {
-		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(4*time.Second)) // limits idling on Postgres
+		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(4*time.Second)) // on Postgres, the TTL limits how long the transaction may idle
 		require.NoError(t, l.guard.Seal(t.Context(), lease))
 		limit := 2 * time.Second
 		if l.readTimeout() > 0 {
@@ -120,12 +120,12 @@ func TestATransactionThatTheServerKeepsOpen(t *testing.T) {
 	})
 }
 
-// If no server answers, the call ends with ErrUnknown, and its outcome row is not used again.
+// If no server answers, Tx returns ErrUnknown, and the guard does not use the outcome row of that transaction again.
 func TestAnOutcomeOfAServerThatIsCutOff(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) { outcomeIsUnknown(t, l, lease, false) }, "postgres", "mysql")
 }
 
-// The same while the transaction in doubt is still open on the server.
+// If the transaction in doubt stays open on the server, Tx returns ErrUnknown, and does not use its outcome row again.
 func TestAnOutcomeThatIsStillOpen(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) { outcomeIsUnknown(t, l, lease, true) }, "pgx", "mariadb")
 }
@@ -145,13 +145,13 @@ func outcomeIsUnknown(t *testing.T, l *link, lease *rowlock.Lease, direct bool) 
 	require.ErrorIs(t, err, fence.ErrUnknown)
 	require.NotErrorIs(t, err, fence.ErrRetry)
 	assert.Less(t, time.Since(began), 20*time.Second)
-	l.proxy.Restore() // also resets the cut connections
+	l.proxy.Restore() // Restore also resets the cut connections
 	require.NoError(t, l.tx(lease.Context(), func(_ context.Context, do execute) error { return do(increment) }))
 	assert.EqualValues(t, 1, l.count(t))
 	assert.EqualValues(t, 2, l.int(t, "SELECT max(operation) + count(*) FROM rowlock_lease_outcome"), "the first slot is not used again")
 }
 
-// Commits are cut at random. Exactly those that report success count.
+// Connections are cut at random during commits. Exactly the transactions for which Tx returned nil were applied.
 func TestEachSuccessCountsOnce(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) {
 		const workers, each = 4, 50
@@ -190,7 +190,7 @@ func TestEachSuccessCountsOnce(t *testing.T) {
 	})
 }
 
-// There are as many outcome rows as concurrent transactions, and not one for each transaction.
+// The number of outcome rows is the number of concurrent transactions, and not the number of all transactions.
 func TestSlotsAreUsedAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -212,8 +212,8 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 	})
 }
 
-// A commit that the database rejects because of the transaction's own work is rejected once. It does not run again, and
-// the session stays usable.
+// If the database rejects a commit because of the transaction's own work, Tx does not run the transaction again,
+// and the session stays usable.
 func TestARefusedCommit(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.MySQL {
@@ -247,8 +247,8 @@ func TestARefusedCommit(t *testing.T) {
 	})
 }
 
-// A SQLite commit that cannot lock the file is rolled back as a whole, and runs again. While a reader blocks it nothing
-// is committed, and once the reader has gone it is committed once.
+// If a SQLite commit cannot lock the file, Tx rolls the transaction back and runs it again. While a reader blocks the
+// commit, nothing is committed. After the reader has ended, the transaction is committed once.
 func TestACommitThatFindsTheFileBusy(t *testing.T) {
 	t.Parallel()
 	s := engines[6].fresh(t)

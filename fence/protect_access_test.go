@@ -36,8 +36,8 @@ func (s *store) application(t *testing.T, privileges string) (db *sql.DB, user s
 	return db, user
 }
 
-// A program that checks needs only the privileges of the check. A program that does not check, and has no privilege,
-// gets ErrUnchecked.
+// To write to a protected table, a program needs only the privileges that Check needs. A program without these
+// privileges that does not check gets an ErrUnchecked.
 func TestAProtectedTableNeedsNoPrivileges(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -57,8 +57,8 @@ func TestAProtectedTableNeedsNoPrivileges(t *testing.T) {
 	}
 }
 
-// An administrator may write in a transaction that says why. No other session may write meanwhile. After the
-// transaction, the administrator's session may not write either.
+// An administrator may write in a transaction that gives a reason. Other sessions still may not write during that
+// transaction. After it, the administrator's session may not write either.
 func TestAnAdministratorPasses(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		begin, end := "SET LOCAL rowlock.pass = 'ticket 4711'", "SELECT 1"
@@ -75,7 +75,7 @@ func TestAnAdministratorPasses(t *testing.T) {
 			_, err := tx.ExecContext(t.Context(), statement)
 			require.NoError(t, err, statement)
 		}
-		if s.dialect == migrations.MySQL { // on the other databases, the statements above exclude others
+		if s.dialect == migrations.MySQL { // on the other databases, the statements above lock out other sessions
 			_, err := others.ExecContext(t.Context(), insert)
 			require.ErrorIs(t, s.guard.Explain(err), fence.ErrUnchecked)
 		}
@@ -87,8 +87,8 @@ func TestAnAdministratorPasses(t *testing.T) {
 	})
 }
 
-// On Postgres, administrators are the table's owner and the members of that role. On MySQL and MariaDB they are the
-// users that may write to the table of passes.
+// On Postgres, administrators are the table's owner and the members of the owner's role. On MySQL and MariaDB they are
+// the users that may write to rowlock_lease_fence_pass.
 func TestWhoIsAnAdministrator(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -119,7 +119,7 @@ func TestWhoIsAnAdministrator(t *testing.T) {
 	}
 }
 
-// The trigger's function finds the fence table whatever the search path of its caller is, and uses no other table.
+// The trigger's function uses the right fence table, whatever the search path of the writing session is.
 func TestTheFunctionIsSafeFromTheSearchPath(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -158,7 +158,7 @@ func TestTheFunctionIsSafeFromTheSearchPath(t *testing.T) {
 	}
 }
 
-// A guard on a pgx pool can protect, check and explain, too.
+// A guard on a pgx pool can protect a table, check, and explain the errors of a protected table.
 func TestProtectPgx(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -185,7 +185,7 @@ func TestProtectPgx(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Through a pooler in transaction mode, a check is not visible to other clients of the session.
+// Through PgBouncer in transaction mode, a check does not let other clients of the same session write.
 func TestProtectThroughPgBouncer(t *testing.T) {
 	t.Parallel()
 	pooled, direct := testenv.PgBouncer(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// If a transaction of the caller is not cleared by Uncheck, later writes without a check are accepted until another
-// lease seals. They are never stale. Postgres needs no clearing.
+// If the caller does not call Uncheck, later writes without a check are accepted until another lease seals.
+// A stale write is never accepted. Postgres does not need Uncheck.
 func TestWithoutUncheckNothingStalePasses(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		s.db.SetMaxOpenConns(1)
@@ -54,7 +54,7 @@ func TestAProgramThatForgesACheckPassesAProtectedTable(t *testing.T) {
 	})
 }
 
-// A transaction that ends with its ctx leaves no pass behind in its session.
+// If a transaction is rolled back because its ctx ends, its session accepts no later write without a check.
 func TestACancelledTransactionLeavesNoPass(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		s.db.SetMaxOpenConns(1)
@@ -71,8 +71,8 @@ func TestACancelledTransactionLeavesNoPass(t *testing.T) {
 	})
 }
 
-// Postgres and SQLite reject the cascade of a foreign key on a protected table. On MySQL and MariaDB no trigger sees
-// it. A TRUNCATE on MySQL and MariaDB fires no trigger either.
+// Postgres and SQLite reject the cascade of a foreign key on a protected table. On MySQL and MariaDB,
+// a cascade and a TRUNCATE fire no trigger.
 func TestCascadesAndTruncate(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
@@ -97,8 +97,8 @@ func TestCascadesAndTruncate(t *testing.T) {
 	})
 }
 
-// On Postgres, three kinds of writes bypass the triggers: by a session in replica mode, after the table's owner has
-// dropped the triggers, and to a partition by its own name.
+// On Postgres, three kinds of writes bypass the triggers: writes of a session in replica mode, writes after the table's
+// owner has dropped the triggers, and writes to a partition under its own name.
 func TestPostgresGaps(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// showing makes a transaction show the trigger a lease without any check. A session may have kept it from an earlier
-// transaction, or a user may have set it by hand.
+// showing makes the triggers accept a lease that the transaction has not checked. In practice, the nonce of the lease
+// may be left from an earlier transaction of the session, or a user may have set it.
 func showing(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error {
 	nonce := lease.Nonce().String()
 	statement := map[migrations.Dialect]string{
@@ -29,8 +29,8 @@ func showing(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) er
 	return err
 }
 
-// ways are the ways in which a transaction shows the triggers its lease, and which of them its write fires. Each writes
-// to the ledger only if the protected table has accepted its write.
+// ways are patterns that fire one trigger each, on the protected table named table. Each pattern writes to the ledger
+// only after the protected table has accepted the first write.
 var ways = []struct {
 	pattern
 
@@ -57,8 +57,8 @@ func protectedWrite(first string) func(context.Context, *store, *sql.Tx, *rowloc
 	}
 }
 
-// The triggers alone, without the lock of a check, allow no stale write at any isolation level: they lock the mark
-// themselves, and reject a late holder.
+// Even without a check, the triggers allow no stale write at any isolation level, because they lock the mark
+// themselves.
 func TestTheTriggerAloneIsSafeAtAnyIsolationLevel(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {

@@ -16,7 +16,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// protected runs test on every engine. The resource "r" protects the ledger, and the guard has the option Protected.
+// protected runs test on every engine. The ledger is protected for the resource "r", and the guard has the option
+// Protected.
 func protected(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	each(t, func(t *testing.T, s *store) {
@@ -31,7 +32,7 @@ func (s *store) protect(t *testing.T) {
 	require.NoError(t, s.guard.Protect(t.Context(), "ledger", "r"))
 }
 
-// writes returns the statements that a protection has to reject.
+// writes returns the statements that a protected table has to reject without a check.
 func (s *store) writes() []string {
 	all := []string{
 		"INSERT INTO ledger (token, seen) VALUES (1, 1)",
@@ -53,7 +54,7 @@ func (s *store) writes() []string {
 	return all
 }
 
-// refuses asserts that each write on each connection of the pool is rejected for that reason.
+// refuses asserts that each write on each connection of the pool fails with the error reason.
 func (s *store) refuses(t *testing.T, db *sql.DB, reason error) {
 	t.Helper()
 	for _, w := range s.writes() {
@@ -62,8 +63,9 @@ func (s *store) refuses(t *testing.T, db *sql.DB, reason error) {
 	}
 }
 
-// A protected table rejects every kind of write outside of a checked transaction, and accepts it inside one. Afterwards
-// it rejects writes on the same connection again, however the transaction ended.
+// A protected table rejects every kind of write outside of a checked transaction, and accepts it inside one.
+// After the transaction, it rejects writes on the same connection again, whether the transaction was committed or
+// rolled back.
 func TestAProtectedTableTakesCheckedWritesOnly(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		s.db.SetMaxOpenConns(1)
@@ -96,8 +98,8 @@ func TestAProtectedTableTakesCheckedWritesOnly(t *testing.T) {
 	})
 }
 
-// Without a mark, every write is rejected. After a check by a lease that has not sealed the table's own resource,
-// writes are rejected, too.
+// A protected table rejects every write if its resource was never sealed. It also rejects writes after a check by a
+// lease that has not sealed the table's resource.
 func TestAnotherResourcesCheckDoesNotCount(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		other, lease := s.lease(t, "other"), s.lease(t, "r")
@@ -125,7 +127,8 @@ func TestAnotherResourcesCheckDoesNotCount(t *testing.T) {
 	})
 }
 
-// If a table can recognise a check only with the option Protected, a guard without it gets an error that says so.
+// If the database needs the option Protected, writes after a check by a guard without it fail with an error that names
+// the option.
 func TestTheOptionProtectedIsNeeded(t *testing.T) {
 	protected(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -139,7 +142,7 @@ func TestTheOptionProtectedIsNeeded(t *testing.T) {
 	})
 }
 
-// Unprotect undoes what Protect does, and both say what is wrong.
+// Unprotect undoes what Protect does. The errors of the two calls name the table and the cause.
 func TestProtectAndUnprotect(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		ctx := t.Context()
@@ -172,8 +175,8 @@ func TestProtectAndUnprotect(t *testing.T) {
 
 var errAnything = errors.New("anything")
 
-// The printed statements are those that Protect runs. Names of resources, namespaces and tables are exact whatever
-// characters they contain.
+// ProtectSQL returns the statements that Protect runs. Names of resources, namespaces and tables are matched exactly,
+// whatever characters they contain.
 func TestProtectedNamesAreExact(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.guard = s.engine.guard(s.db, fence.Protected())
@@ -201,7 +204,7 @@ func TestProtectedNamesAreExact(t *testing.T) {
 	})
 }
 
-// another returns a lease of a name of its own.
+// another returns a lease of a new name.
 func (s *store) another(t *testing.T, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	locker, err := rowlock.New(s.locks, append(opts, rowlock.TTL(time.Hour))...)

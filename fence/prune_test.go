@@ -18,7 +18,7 @@ import (
 
 const day = 24 * time.Hour
 
-// grow makes all marks older by d.
+// grow moves the time of the last seal of every mark back by d.
 func (s *store) grow(t *testing.T, d time.Duration) {
 	t.Helper()
 	s.exec(t, fmt.Sprintf(map[migrations.Dialect]string{
@@ -71,7 +71,7 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// ageless checks the ages, and clears them so that the rest can be compared.
+// ageless checks the ages, and then sets them to zero, so that a test can compare the other fields.
 func ageless(t *testing.T, list []fence.Mark) []fence.Mark {
 	t.Helper()
 	for i := range list {
@@ -85,11 +85,11 @@ func ageless(t *testing.T, list []fence.Mark) []fence.Mark {
 	return list
 }
 
-// A list does not wait for open transactions or seals.
+// Marks does not wait for open transactions or seals.
 func TestMarksBesideAnOpenTransaction(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		if s.name == "sqlite-journal" {
-			return // there, a reader waits for a commit
+			return // with a rollback journal, a reader waits for a commit
 		}
 		lease := s.lease(t, "r")
 		require.NoError(t, s.guard.Seal(t.Context(), lease))
@@ -103,8 +103,8 @@ func TestMarksBesideAnOpenTransaction(t *testing.T) {
 	})
 }
 
-// Prune deletes marks that were sealed long ago, in more than one batch, and no younger ones. After that, the holder of
-// a deleted mark is rejected, and may seal again.
+// Prune deletes only marks that were sealed long ago, if necessary in several batches. After that,
+// Check rejects the holder of a deleted mark, until the holder seals again.
 func TestPruneForgetsWhatWasSealedLongAgo(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		require.Zero(t, s.prune(t, day))
@@ -134,8 +134,8 @@ func TestPruneForgetsWhatWasSealedLongAgo(t *testing.T) {
 	})
 }
 
-// A mark stays while the lease that sealed it is alive in the lock table next to it: a holder may hold for longer than
-// marks are kept. Prune and renewals do not wait for each other.
+// Prune keeps a mark while the lease that sealed it is alive in the lock table next to the fence table.
+// A holder may hold its lock for longer than marks are kept. Prune and renewals do not wait for each other.
 func TestPruneLeavesTheMarksOfLiveLeases(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		backend := map[migrations.Dialect]func(*sql.DB, ...sqllock.Option) *sqllock.Backend{
@@ -166,7 +166,7 @@ func TestPruneLeavesTheMarksOfLiveLeases(t *testing.T) {
 	})
 }
 
-// The mark of an expired lease is deleted like any other.
+// Prune deletes the mark of an expired lease.
 func TestPruneForgetsTheMarkOfAnExpiredLease(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		nonce := driver.NewNonce().String()
@@ -182,7 +182,7 @@ func TestPruneForgetsTheMarkOfAnExpiredLease(t *testing.T) {
 	})
 }
 
-// A mark that an open transaction has checked is skipped, and Prune does not wait for it.
+// Prune skips a mark that an open transaction has checked, and does not wait for the transaction.
 func TestPruneSkipsWhatIsChecked(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
@@ -201,7 +201,7 @@ func TestPruneSkipsWhatIsChecked(t *testing.T) {
 	})
 }
 
-// A seal that arrives while its mark is being deleted succeeds, and its mark stays.
+// If a lease seals while Prune deletes the resource's mark, the seal succeeds, and its mark exists afterwards.
 func TestPruneBesideASeal(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		require.NoError(t, s.guard.Seal(t.Context(), s.lease(t, "r")))

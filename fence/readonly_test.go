@@ -17,7 +17,7 @@ import (
 
 func noWork(context.Context, *sql.Tx) error { return nil }
 
-// Promise: if the transaction cannot write, a check that has to write returns ErrReadOnly, and so does Tx.
+// Promise: in a read-only transaction, Check and Tx return ErrReadOnly if the check has to write.
 func TestAReadOnlyTransactionIsAnErrReadOnly(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
@@ -41,7 +41,7 @@ func TestAReadOnlyTransactionIsAnErrReadOnly(t *testing.T) {
 			"Check":    func(tx *sql.Tx) error { return guard.Check(lease.Context(), tx) },
 		} {
 			if s.dialect == migrations.MySQL && name == "Check" {
-				continue // LOCK IN SHARE MODE is no write
+				continue // MySQL allows LOCK IN SHARE MODE in a read-only transaction
 			}
 			tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: s.dialect != migrations.SQLite})
 			require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestAReadOnlyTransactionIsAnErrReadOnly(t *testing.T) {
 	})
 }
 
-// Promise: the same on a standby, which may be a former primary.
+// Promise: on a standby, which may be a former primary, Check and Tx return ErrReadOnly.
 func TestAStandbyIsAnErrReadOnly(t *testing.T) {
 	t.Parallel()
 	primary, s := ownPostgres(t)
@@ -113,8 +113,8 @@ func TestTxWhoseFunctionIgnoresTheEndOfItsTransaction(t *testing.T) {
 	}
 }
 
-// Promise: if the checking lease never sealed the resource, the error says so and names the missing option. The error
-// of a stale holder does not.
+// Promise: if the checking lease never sealed the resource, the error says so and names the option Fenced.
+// The error for a stale holder does not name the option.
 func TestACheckWithoutASealSaysWhatIsMissing(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		check := func(lease *rowlock.Lease) error {

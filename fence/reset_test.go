@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// eachGuard is each, and adds a case with a pgx pool.
+// eachGuard runs test as each does, and also with a guard on a pgx pool.
 func eachGuard(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	each(t, test)
@@ -34,7 +34,7 @@ func eachGuard(t *testing.T, test func(t *testing.T, s *store)) {
 	})
 }
 
-// checked returns the result of a Check in a transaction that ends at once.
+// checked returns the result of a Check in a transaction that is rolled back afterwards.
 func (s *store) checked(t *testing.T, lease *rowlock.Lease, resource string) error {
 	t.Helper()
 	tx := s.begin(t, sql.LevelDefault)
@@ -45,15 +45,15 @@ func (s *store) checked(t *testing.T, lease *rowlock.Lease, resource string) err
 	return s.guard.Check(lease.Context(), tx, resource)
 }
 
-// amnesiac returns a store of locks that has lost its history: its tokens are smaller than before.
+// amnesiac returns a lock store that has lost its data: its tokens are smaller than before.
 func amnesiac() *memlock.Backend {
 	locks := memlock.New()
 	locks.Advance(-time.Hour)
 	return locks
 }
 
-// After a store of locks has lost its history, no lease can seal. The error says why and what to do. After the reset,
-// the next holder seals and works, and the earlier one is rejected.
+// After a lock store has lost its data, no lease can seal. The error says why, and contains the command that resets the
+// mark. After the reset, the next holder can seal and work, and the earlier holder is rejected.
 func TestResetAfterALostHistory(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		old := s.lease(t, "r")
@@ -82,7 +82,7 @@ func TestResetAfterALostHistory(t *testing.T) {
 	})
 }
 
-// An acquisition that seals returns the same error, and releases the lock.
+// After a lock store has lost its data, a fenced acquire returns the same error as Seal, and releases the lock.
 func TestAFencedAcquisitionSaysThatTheHistoryIsLost(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old := s.lease(t, "r")
@@ -104,7 +104,7 @@ func TestAFencedAcquisitionSaysThatTheHistoryIsLost(t *testing.T) {
 	})
 }
 
-// A reset gives a mark of another lock or store to the next holder.
+// After Reset of a mark that belongs to another lock or store, the next holder can seal.
 func TestResetAfterAChangeOfDomain(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		old, next := s.lease(t, "job", rowlock.Namespace("it's")), s.lease(t, "another", rowlock.Namespace("it's"))
@@ -120,9 +120,8 @@ func TestResetAfterAChangeOfDomain(t *testing.T) {
 	})
 }
 
-// After a backup was restored, the mark belongs again to a holder that was the newest then. That holder would pass a
-// check. A reset of all marks, of one namespace or of every one, rejects it. A mark that was already reset does not
-// change.
+// After a backup was restored, Check accepts the holder that was the newest when the backup was made. ResetAll,
+// for one namespace or for all, makes Check reject that holder. ResetAll does not change a mark that was already reset.
 func TestResetAllAfterARestoredBackup(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		old, elsewhere := s.lease(t, "r"), s.lease(t, "r", rowlock.Namespace("n"))
@@ -150,7 +149,7 @@ func TestResetAllAfterARestoredBackup(t *testing.T) {
 	})
 }
 
-// An ordinary stale lease gets one plain sentence, without advice to reset.
+// If a newer holder has sealed, the error for the stale lease does not advise a reset.
 func TestAnOrdinaryStaleLeaseIsNotToldToReset(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old, newer := s.two(t)
@@ -195,8 +194,8 @@ func TestResetComparesWhatWasSeen(t *testing.T) {
 	})
 }
 
-// When Reset returns, no write of an old holder can follow. Reset waits for the transaction that has checked, until ctx
-// ends.
+// After Reset has returned, no old holder can commit a checked write. For that, Reset waits for the transactions that
+// have checked the mark, until ctx ends.
 func TestResetWaitsForWhoHasChecked(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -219,7 +218,8 @@ func TestResetWaitsForWhoHasChecked(t *testing.T) {
 	})
 }
 
-// The error about an invalid argument names the field. A missing table is an error, too.
+// If an argument of Marks, Reset or Prune is invalid, the error names the argument. If a table is missing,
+// the error is a SchemaError.
 func TestOperatingWithBadInput(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		long := strings.Repeat("x", driver.MaxNamespace+1)
@@ -245,8 +245,8 @@ func TestOperatingWithBadInput(t *testing.T) {
 	})
 }
 
-// When a reset meets a seal, either it came first, or it finds another token than the operator saw. Its result says
-// what was done, and the newer holder works after both.
+// If Reset and Seal run at the same time, Reset is either executed first, or finds another token than the operator saw.
+// The result of Reset says which. In both cases the newer holder can work afterwards.
 func TestResetBesideASeal(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		lease, resets := s.lease(t, "r"), int64(0)
@@ -267,7 +267,7 @@ func TestResetBesideASeal(t *testing.T) {
 	})
 }
 
-// The error of an operator's call says why it failed, and wraps the error of ctx if ctx has ended.
+// The error of Marks, Reset or Prune says why the call failed, and wraps the error of ctx if ctx has ended.
 func TestAnOperatorsCallThatFails(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		require.NoError(t, s.db.Close())
@@ -281,8 +281,8 @@ func TestAnOperatorsCallThatFails(t *testing.T) {
 	})
 }
 
-// A mark that cannot be read is an error, and is not omitted. On the other databases the column types prevent such a
-// value.
+// If a mark contains a value that cannot be read, Marks returns an error, and does not omit the mark.
+// The test runs on SQLite: on the other databases the column types prevent such a value.
 func TestAMarkThatCannotBeReadIsAnError(t *testing.T) {
 	t.Parallel()
 	tried := false

@@ -21,8 +21,8 @@ import (
 
 var orderRow = fence.Row{Table: "orders", Key: "id", Token: "lock_token"}
 
-// withOrder returns a store with an order and no fence table. The order has the token of a lease that checked it
-// before. It also returns that lease and its successor.
+// withOrder returns a store with one order and no fence table. The lease old has checked the order,
+// so the order's row has its token. newer is the successor of old.
 func (e engine) withOrder(t *testing.T) (s *store, old, newer *rowlock.Lease) {
 	t.Helper()
 	s = e.fresh(t)
@@ -52,7 +52,8 @@ var rowChecks = map[string]rowCheck{
 	},
 }
 
-// rowSteps run the steps of an old holder around those of its successor, which begins at meanwhile.
+// rowSteps are the schedules S1, S2 and S3 of isolation_test.go, with CheckRow instead of Check.
+// Each runs the steps of the old holder, and calls meanwhile where the successor begins.
 var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error{
 	"S1": func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error {
 		require.NoError(t, check(t.Context(), s, tx, old))
@@ -76,7 +77,8 @@ var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.
 	},
 }
 
-// successor checks the row, writes its data and commits. It retries on ErrRetry.
+// successor checks the row, writes to the ledger and commits. It runs the transaction up to tries times while the error
+// is an ErrRetry.
 func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level sql.IsolationLevel, tries int) error {
 	once := func() error {
 		ctx, cancel := context.WithTimeout(newer.Context(), 20*time.Second)
@@ -104,8 +106,9 @@ func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level 
 	return err
 }
 
-// startSuccessor returns when the successor is done or waits, and also returns how to wait for its end. On SQLite a
-// successor that would wait gives up and begins again.
+// startSuccessor starts the successor, and returns when the successor is done or waits for a lock.
+// The function wait waits for its end. On SQLite a successor that would have to wait gives up, and wait starts it
+// again.
 func (s *store) startSuccessor(t *testing.T, newer *rowlock.Lease, level sql.IsolationLevel) (wait func() error) {
 	t.Helper()
 	if s.dialect == migrations.SQLite {
@@ -120,8 +123,9 @@ func (s *store) startSuccessor(t *testing.T, newer *rowlock.Lease, level sql.Iso
 	return s.untilDoneOrWaiting(t, done).wait
 }
 
-// At every isolation level of every engine, no older holder writes a row's data after the successor's CheckRow. The
-// successor sees the older holder's last write without a seal. The same steps with a plain SELECT show the stale write.
+// At every isolation level of every engine, no older holder writes a row's data after the successor's CheckRow.
+// The successor sees the older holder's last write without a seal. With a plain SELECT instead of CheckRow,
+// the same steps lead to a stale write.
 func TestNoStaleWriteBehindCheckRow(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {

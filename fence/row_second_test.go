@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// ordersOfTwo returns a store with orders 1 and 2 and their lines in the ledger. A lease has checked both before. It
-// also returns that lease and its successor.
+// ordersOfTwo returns a store with the orders 1 and 2, whose lines are in the ledger. The lease old has checked the two
+// orders. newer is the successor of old.
 func (e engine) ordersOfTwo(t *testing.T) (s *store, old, newer *rowlock.Lease) {
 	t.Helper()
 	s = e.fresh(t)
@@ -27,7 +27,8 @@ func (e engine) ordersOfTwo(t *testing.T) (s *store, old, newer *rowlock.Lease) 
 	return s, old, s.lease(t, "orders")
 }
 
-// addLine adds a line in a transaction of its own. If counts is true, it also writes to the order.
+// addLine adds a line to the order id in a transaction of its own. If counts is true, it also updates the row of the
+// order.
 func (s *store) addLine(t *testing.T, lease *rowlock.Lease, id int64, counts bool) {
 	t.Helper()
 	tx := s.begin(t, sql.LevelReadCommitted)
@@ -48,16 +49,17 @@ func (s *store) linesOf(t *testing.T, tx *sql.Tx, id int64) (n int64, err error)
 }
 
 // missesALine reports whether a CheckRow after a read does not notice that the transaction's snapshot is older than the
-// row's other data. MySQL has no statement that reports whether there is a snapshot, and a statement that compares with
-// a snapshot creates one. MariaDB notices that the row itself was written.
+// last line of the order. MySQL has no statement that reports whether the transaction has a snapshot,
+// and a statement that compares with a snapshot creates one. MariaDB notices only that the row of the order itself was
+// written.
 func missesALine(s *store, level sql.IsolationLevel, counts bool) bool {
 	return level == sql.LevelRepeatableRead && (s.name == "mysql" || s.dialect == migrations.MySQL && !counts)
 }
 
-// Promise: a transaction that checks all its rows before it reads sees what older holders have committed with each of
-// them, or has to run again. This holds at every isolation level of every engine. A transaction that reads between two
-// checks has to run again if it would miss such data. There are two exceptions: REPEATABLE READ on MySQL, and MariaDB
-// if the older holder has not written the row itself.
+// Promise: a transaction that checks all its rows before it reads sees what older holders have committed with each row,
+// or gets an ErrRetry. This holds at every isolation level of every engine. A transaction that reads between two checks
+// gets an ErrRetry if its snapshot lacks such data. At REPEATABLE READ there are two exceptions: MySQL,
+// and MariaDB if the older holder has not written the row itself.
 func TestASecondRowThatAnOlderHolderHasJustWritten(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -80,7 +82,7 @@ func TestASecondRowThatAnOlderHolderHasJustWritten(t *testing.T) {
 						}
 						if level == sql.LevelSerializable && s.dialect == migrations.MySQL && readsBetween {
 							require.NoError(t, tx.Rollback())
-							continue // its read has locked the rows
+							continue // the read of the first transaction has locked the rows
 						}
 						s.addLine(t, old, 2, counts)
 						err := s.guard.CheckRow(newer.Context(), tx, orderRow, 2)

@@ -25,8 +25,8 @@ func (s *store) checkRow(t *testing.T, lease *rowlock.Lease, row fence.Row, key 
 	return tx.Commit()
 }
 
-// CheckRow has three results: stale, no such row, and passed. A rejected call writes nothing. The row's token is the
-// newest that has checked it. NULL is older than all.
+// CheckRow returns nil, an ErrStale or an ErrNoRow. After an error nothing was written. The row's token is that of the
+// newest lease that has checked the row. NULL is older than every token.
 func TestCheckRowTellsStaleFromNoSuchRow(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint)")
@@ -74,8 +74,8 @@ func TestCheckRowTakesKeysOfAnyType(t *testing.T) {
 	})
 }
 
-// The error names an invalid table, key column or token column. If the name is no identifier, the database is not
-// asked.
+// If the name of the table, the key column or the token column is wrong, the error contains that name.
+// If the name is not an identifier, CheckRow sends nothing to the database.
 func TestCheckRowNamesWhatIsWrong(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0, customer bigint NOT NULL DEFAULT 1, narrow smallint NOT NULL DEFAULT 0)")
@@ -106,7 +106,7 @@ func TestCheckRowNamesWhatIsWrong(t *testing.T) {
 	})
 }
 
-// A lease without a token cannot check a row.
+// CheckRow returns an error for a lease without a token.
 func TestCheckRowNeedsAToken(t *testing.T) {
 	t.Parallel()
 	s := engines[4].fresh(t)
@@ -160,8 +160,8 @@ func TestCountingChangedRowsRefusesTheNewestHolder(t *testing.T) {
 	})
 }
 
-// If the transaction's snapshot is older than its predecessor's last write, it has to run again. On MySQL nothing in
-// the row shows that, and the next read is out of date: so CheckRow must come first.
+// If the transaction's snapshot is older than the predecessor's last write, CheckRow returns an ErrRetry.
+// MySQL does not detect that, and the next read is out of date. So CheckRow must be the first statement.
 func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -191,7 +191,8 @@ func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 	}
 }
 
-// The same with pgx. The transaction may idle only while its lease is trusted.
+// CheckRowPgx does the same in a transaction of pgx. The server ends the transaction if it idles for longer than its
+// lease is trusted.
 func TestCheckRowPgx(t *testing.T) {
 	t.Parallel()
 	s, old, newer := engines[0].withOrder(t)

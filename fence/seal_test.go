@@ -18,8 +18,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// The newest lease can seal any number of times. An older lease can never seal again, whether it has sealed before or
-// not. A mark never becomes smaller. By the error, the older lease notices that it is lost.
+// The newest lease can seal any number of times. An older lease can never seal afterwards, whether it has sealed before
+// or not. The token of a mark never becomes smaller. After the failed seal, the older lease is lost.
 func TestSealIsStrict(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		first, second := s.two(t)
@@ -41,7 +41,7 @@ func TestSealIsStrict(t *testing.T) {
 	})
 }
 
-// A store that lost its history grants a token twice. The seal and the check reject its second holder.
+// A store that has lost its data may grant a token twice. Seal and Check reject the second holder of that token.
 func TestTheSameTokenOfAnotherGrantIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -54,7 +54,8 @@ func TestTheSameTokenOfAnotherGrantIsRefused(t *testing.T) {
 	})
 }
 
-// All resources are sealed or none, in whatever order. A check of a resource without a seal fails.
+// Seal seals all resources or none, in whatever order the caller passes them. Check of a resource that was not sealed
+// fails.
 func TestSeveralResourcesAreSealedTogether(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old, newer := s.lease(t, "job"), s.lease(t, "job")
@@ -76,7 +77,7 @@ func TestSeveralResourcesAreSealedTogether(t *testing.T) {
 	})
 }
 
-// Names are exact, and equal names in different namespaces are different.
+// Names of resources are compared byte for byte. Equal names in different namespaces are different resources.
 func TestResourcesAreExact(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		names := []string{"r", "R", "r ", "ä", "a\u0308", "日本", strings.Repeat("x", driver.MaxName), `'"%_\`}
@@ -95,7 +96,7 @@ func TestResourcesAreExact(t *testing.T) {
 	})
 }
 
-// The error names an invalid resource, and nothing is written.
+// If the name of a resource is invalid, the error contains the name, and nothing is written.
 func TestResourcesThatCannotBe(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "job")
@@ -111,7 +112,7 @@ func TestResourcesThatCannotBe(t *testing.T) {
 	})
 }
 
-// A lease that has ended seals nothing, and the error says what ended it.
+// If the lease has ended, Seal writes nothing, and the error says what ended the lease.
 func TestAnEndedLeaseSealsNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")
@@ -121,7 +122,7 @@ func TestAnEndedLeaseSealsNothing(t *testing.T) {
 	})
 }
 
-// A seal behind a transaction that never ends waits until ctx or the lease's trust ends. It leaves the session's
+// If a checked transaction never ends, Seal waits for it until ctx or the lease's trust ends. Seal leaves the session's
 // settings unchanged.
 func TestSealIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
@@ -168,8 +169,8 @@ func TestSealAgainBesideAnOpenTransaction(t *testing.T) {
 	})
 }
 
-// Many holders seal and check the same resources in random order. No deadlock stays unresolved, and the ledger stays a
-// chain.
+// Many holders seal and check the same resources in random order. Every deadlock is resolved, no stale write is
+// accepted, and no holder misses a write.
 func TestManyHoldersOfSeveralResources(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		const holders = 6

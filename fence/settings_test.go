@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Session settings that could change the meaning of a statement, by engine.
+// These are the session settings of each engine that could change what a statement does.
 var (
 	mysqlSettings = map[string]map[string]string{
 		"few rows":         {"sql_select_limit": "1"},
@@ -66,8 +66,8 @@ var (
 	}
 )
 
-// A guard does not depend on the caller's session settings: under every setting it does the same as in a session with
-// the defaults, and sees the same marks.
+// A guard does not depend on the caller's session settings: under each of these settings it does the same as in a
+// session with the default settings, and sees the same marks.
 func TestSessionSettingsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {
@@ -90,7 +90,7 @@ func TestSessionSettingsChangeNothing(t *testing.T) {
 	}
 }
 
-// under returns a handle whose sessions have the settings.
+// under returns a database handle whose sessions have the settings params.
 func (s *store) under(t *testing.T, params map[string]string) *sql.DB {
 	t.Helper()
 	values := url.Values{}
@@ -104,7 +104,7 @@ func (s *store) under(t *testing.T, params map[string]string) *sql.DB {
 	return s.open(t, s.dsn+separator+strings.ReplaceAll(values.Encode(), "+", "%20"))
 }
 
-// lifeUnder calls everything of a guard whose sessions have the settings.
+// lifeUnder calls every method of a guard whose sessions have the settings params.
 func (s *store) lifeUnder(t *testing.T, setting string, params map[string]string) {
 	ctx := t.Context()
 	u := &store{engine: s.engine, dsn: s.dsn, db: s.under(t, params), locks: memlock.New()}
@@ -118,7 +118,7 @@ func (s *store) lifeUnder(t *testing.T, setting string, params map[string]string
 	}
 	write := func(lease *rowlock.Lease) error { return u.guard.Tx(lease.Context(), add, a, b) }
 
-	// Seal, Tx, Check; on a protected table.
+	// Tests Seal, Tx and Check on a protected table.
 	require.NoError(t, u.guard.Protect(ctx, "ledger", a))
 	t.Cleanup(func() { require.NoError(t, s.guard.Unprotect(context.Background(), "ledger")) })
 	old, newer := u.lease(t, named("lock")), u.lease(t, named("lock"))

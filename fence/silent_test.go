@@ -18,9 +18,9 @@ import (
 	"github.com/rowlock/rowlock/internal/otherdriver"
 )
 
-// Promise 10: no call waits without a limit, at whatever step the server stops answering, and whatever the driver does
-// about a context. The test tries each step of each call: the server has received the last request, and no reply
-// arrives.
+// Promise 10: no call waits without a limit, at whatever step the server stops answering, even with a driver that
+// ignores contexts. The test silences the server at each step of each call: the server receives the request of that
+// step, but no reply arrives.
 func TestASilentServerHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]way{
@@ -67,14 +67,14 @@ func TestASilentServerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// way is a database, a driver, and a network that can be cut.
+// way is a database and a driver. Its function open returns a guard that reaches the database through a proxy.
 type way struct {
 	engine engine
 	open   func(t *testing.T, dsn string) (guard *fence.Guard, proxy *faultproxy.Proxy, end func())
 }
 
-// transaction runs one under the lease. It may outlast ctx only to find out the outcome of its commit. On a driver that
-// ignores ctx, the function's own statements do not end with ctx.
+// transaction runs a transaction of the lease. It may take longer than ctx only to find out the outcome of its commit.
+// With a driver that ignores ctx, the function sends no statements, because they would not end with ctx.
 func transaction(ctx context.Context, g *fence.Guard, lease *rowlock.Lease, way string) error {
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(lease.Context(), deadline)

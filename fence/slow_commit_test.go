@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// If ctx ends during a commit to a file, Tx waits for the commit. A reader would still see the old state, and would
-// report that nothing was committed.
+// If ctx ends during a commit to a SQLite file, Tx waits for the commit. If Tx read the outcome row instead,
+// it would still see the old state and report that nothing was committed.
 func TestACommitToAFileIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -48,7 +48,7 @@ func slowCommit(t *testing.T, e engine) {
 	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM elsewhere"))
 }
 
-// slowCommits connects to a database whose commits first end a context.
+// slowCommits connects to a database whose commits first call end and then take a minute.
 type slowCommits struct {
 	dsn    string
 	driver sqldriver.Driver
@@ -87,6 +87,6 @@ type slowTx struct {
 
 func (t slowTx) Commit() error {
 	t.end()
-	time.Sleep(time.Minute) // during this minute, a caller that does not wait reads the file
+	time.Sleep(time.Minute) // a caller that does not wait for the commit reads the file during this minute
 	return t.Tx.Commit()
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// A seal or a fenced transaction may be abandoned at any moment, also right after its BEGIN was executed and before its
-// caller is notified. In no case does the pool keep a connection with an open transaction, which would keep the file's
-// write lock forever.
+// The ctx of a seal or a fenced transaction may end at any moment, even after BEGIN was executed and before the call of
+// BEGIN returns. In no case does the pool keep a connection with an open transaction, which would keep the file's write
+// lock forever.
 func TestNothingGivenUpLeavesATransactionInThePool(t *testing.T) {
 	t.Parallel()
 	tries, later := 600, 2*time.Microsecond
@@ -47,13 +47,13 @@ func TestNothingGivenUpLeavesATransactionInThePool(t *testing.T) {
 	}
 }
 
-// If a transaction ends with its context while a check waits for another writer, the busy timeout of its connection is
-// restored.
+// If a transaction is rolled back because its context ends while its check waits for another writer,
+// the busy timeout of its connection is restored.
 func TestACheckThatIsCutShortLeavesTheBusyTimeoutAlone(t *testing.T) {
 	t.Parallel()
 	s := engines[4].fresh(t)
 	db := s.open(t, s.dsn)
-	db.SetMaxOpenConns(1) // so that the test inspects the same connection
+	db.SetMaxOpenConns(1) // so that the test later inspects the same connection
 	guard := fence.SQLite(db)
 	lease := s.lease(t, "r")
 	require.NoError(t, guard.Seal(t.Context(), lease))
@@ -64,7 +64,7 @@ func TestACheckThatIsCutShortLeavesTheBusyTimeoutAlone(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		tx, err := db.BeginTx(ctx, nil)
 		require.NoError(t, err)
-		stop := time.AfterFunc(20*time.Millisecond, cancel) // the check waits for a second
+		stop := time.AfterFunc(20*time.Millisecond, cancel) // ends ctx while the check waits, which it does for a second
 		require.Error(t, guard.Check(lease.Context(), tx))
 		stop.Stop()
 		cancel()

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Every statement begins with its contract, and is valid by itself.
+// Every statement file begins with three comment lines: its parameters, its result and its promise.
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	t.Parallel()
 	err := fs.WalkDir(sqlFiles, "sql", func(path string, d fs.DirEntry, err error) error {
@@ -36,8 +36,8 @@ func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Every verb in the source of one dialect has a file in its folder. Every other verb has a file in some folder. Every
-// file is used.
+// Every verb that the Go file of a dialect uses has a file in the dialect's folder. Every verb in the other Go files
+// has a file in at least one folder. Every SQL file is used.
 func TestEveryVerbHasAStatement(t *testing.T) {
 	t.Parallel()
 	table, err := sqltable.Parse("ops.jobs")
@@ -50,7 +50,7 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 		for verb, text := range files {
 			assert.NotEmpty(t, text, "%s/%s", dir, verb)
 			assert.NotContains(t, text, "rowlock_lease", "%s/%s", dir, verb)
-			family, _, _ := strings.Cut(verb, "_") // "protect" has one trigger for each event
+			family, _, _ := strings.Cut(verb, "_") // for example, protect_insert.sql belongs to the verb "protect"
 			run := strings.Contains(shared+own, strconv.Quote(verb)) || strings.Contains(shared+own, strconv.Quote(family))
 			assert.True(t, run, "%s/%s: no code runs it", dir, verb)
 		}
@@ -69,7 +69,7 @@ var (
 	uses     = regexp.MustCompile(`\.sql\["(\w+)"\]`)
 )
 
-// source returns the source of the files whose name begins with a wanted word.
+// source returns the code of the Go files whose names begin with a word for which wanted returns true. It omits tests.
 func source(t *testing.T, wanted func(word string) bool) string {
 	t.Helper()
 	var all strings.Builder

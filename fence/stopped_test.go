@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// stopped is the context of a suspended process: its deadline passes unnoticed.
+// stopped is the context of a suspended process. It has a deadline, but does not end then.
 type stopped struct {
 	context.Context
 	deadline time.Time
@@ -21,8 +21,8 @@ type stopped struct {
 
 func (s stopped) Deadline() (time.Time, bool) { return s.deadline, true }
 
-// A process is suspended while its claim asks the lock's store. Its successor waits only as long as the lease was
-// trusted, because the server ends the session.
+// If a process is suspended while its claim renews the lease, its successor waits only for as long as the lease was
+// trusted. Then the server ends the session of the suspended process.
 func TestTheServerEndsTheClaimOfAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) (*sql.DB, *Guard, migrations.Dialect){

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// engine is one kind of database, with settings for its sessions.
+// engine is one kind of database with its driver and its session settings.
 type engine struct {
 	name    string
 	driver  string
@@ -38,8 +38,8 @@ type engine struct {
 	levels  []sql.IsolationLevel
 }
 
-// scheduled returns the levels for tests in which the server executes one step after another. The race detector could
-// see little in them, so under it there are fewer levels.
+// scheduled returns the isolation levels for tests that run one step after another. With the race detector it returns
+// only the last level: such tests run little concurrently, so the race detector finds little in them.
 func (e engine) scheduled() []sql.IsolationLevel {
 	if raced {
 		return e.levels[len(e.levels)-1:]
@@ -72,8 +72,8 @@ func sqliteFile(parameters string) func(*testing.T) string {
 	}
 }
 
-// store is one database for one test, with the fence table and a ledger. Each row of the ledger says who wrote it, and
-// how many rows the writer saw.
+// store is one database for one test, with the fence table and a ledger. Each row of the ledger has the token of its
+// writer, and the number of rows that the writer saw.
 type store struct {
 	engine
 
@@ -84,7 +84,7 @@ type store struct {
 	locks locks
 }
 
-// locks is a store of locks whose leases a test can take away.
+// locks is a backend whose leases a test can end with ForceRelease.
 type locks interface {
 	driver.Backend
 	driver.Operator
@@ -125,7 +125,7 @@ func (s *store) open(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// bind writes the parameters of a statement in the driver's form.
+// bind replaces each ? in a statement by the driver's form of a parameter.
 func (s *store) bind(statement string) string {
 	if s.dialect != migrations.Postgres {
 		return statement
@@ -164,7 +164,8 @@ func (s *store) begin(t *testing.T, level sql.IsolationLevel) *sql.Tx {
 	return tx
 }
 
-// lease returns a lease of name that is newer than all before. The earlier holders are not notified.
+// lease acquires name. If name is held, lease first ends the old lease in the store, and the old holder does not
+// notice.
 func (s *store) lease(t *testing.T, name string, opts ...rowlock.Option) *rowlock.Lease {
 	t.Helper()
 	return leaseFrom(t, s.locks, name, opts...)
@@ -197,7 +198,7 @@ func (s *store) two(t *testing.T) (old, newer *rowlock.Lease) {
 	return old, newer
 }
 
-// append records in the ledger what tx saw of it.
+// append adds a row to the ledger, with the lease's token and the number of rows that tx sees.
 func (s *store) append(ctx context.Context, tx *sql.Tx, lease *rowlock.Lease) error {
 	var seen int64
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM ledger").Scan(&seen); err != nil {
@@ -215,9 +216,9 @@ func (s *store) work(t *testing.T, lease *rowlock.Lease) {
 	}, "r"))
 }
 
-// waiting reports whether a session of this database waits for a lock. MySQL and MariaDB list waiting sessions, but the
-// list is not refreshed while it is being read. So there the function looks for a statement on the fence table, or of
-// CheckRow, that has been running for a while.
+// waiting reports whether a session of this database waits for a lock. MySQL and MariaDB have a list of waiting
+// sessions, but do not refresh the list while it is read often. So on these servers waiting looks for a statement on
+// the fence table, or a statement of CheckRow, that has been running for 400 ms.
 func (s *store) waiting(t *testing.T, since *time.Time) bool {
 	t.Helper()
 	if s.dialect == migrations.Postgres {
@@ -230,14 +231,14 @@ func (s *store) waiting(t *testing.T, since *time.Time) bool {
 	return time.Since(*since) > 400*time.Millisecond
 }
 
-// sealing is a seal that has returned, or that is known to wait for a transaction.
+// sealing is a call, such as Seal, that has returned or is known to wait for a lock. wait returns its result.
 type sealing struct {
 	waits bool
 	wait  func() error
 }
 
-// startSeal begins to seal. SQLite cannot report who waits, so there a seal that would wait gives up with ErrRetry, and
-// wait begins it again.
+// startSeal begins to seal, and returns when the seal has returned or waits. SQLite cannot report which session waits.
+// So on SQLite a seal that would wait gives up with ErrRetry, and wait begins a new seal.
 func (s *store) startSeal(t *testing.T, lease *rowlock.Lease, resources ...string) sealing {
 	t.Helper()
 	for limit := 200 * time.Millisecond; s.dialect == migrations.SQLite; limit *= 2 {

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Limits on what a test waits for, on a busy machine.
+// Time limits for the waits of tests, long enough for a busy machine.
 const (
 	waitLimit = 20 * time.Second
 	waitStep  = 10 * time.Millisecond
@@ -31,8 +31,8 @@ func (s *store) endings() []string {
 	return []string{"COMMIT", "ROLLBACK"}
 }
 
-// Promise: a check that returns nil has locked the mark. So it rejects a *sql.Tx whose transaction was ended by a
-// statement.
+// Promise: if Check returns nil, the mark is locked. So Check rejects a *sql.Tx whose transaction a statement has
+// ended.
 func TestATransactionThatWasEndedByAStatementIsRefused(t *testing.T) {
 	t.Parallel()
 	hidden := engines[0]
@@ -69,7 +69,7 @@ func TestATransactionThatWasEndedByAStatementIsRefused(t *testing.T) {
 	}
 }
 
-// Promise: the same for a transaction of pgx.
+// Promise: CheckPgx rejects a pgx.Tx whose transaction a statement has ended.
 func TestAPgxTransactionThatWasEndedByAStatementIsRefused(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -99,8 +99,8 @@ func TestAPgxTransactionThatWasEndedByAStatementIsRefused(t *testing.T) {
 	}
 }
 
-// Promise: with pgx, finding out whether a transaction is open costs no round trip. A check is one statement, whatever
-// transaction it gets.
+// Promise: with pgx, Check finds out without a round trip whether a transaction is open. A check is one statement,
+// in a *sql.Tx, a *sql.Conn and a pgx.Tx.
 func TestACheckOnPostgresIsOneStatement(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -142,9 +142,9 @@ func TestACheckOnPostgresIsOneStatement(t *testing.T) {
 	require.NoError(t, pgxTx.Commit(t.Context()))
 }
 
-// Two timestamps of PostgreSQL do not show whether a transaction is open, although in psql they are equal outside one.
-// A driver's statement has several messages, each with its own statement_timestamp(), and the first begins the
-// transaction.
+// now() and statement_timestamp() of PostgreSQL do not show whether a transaction is open, although in psql they are
+// equal outside a transaction. A driver sends a statement in several messages. The first message begins the
+// transaction, and each message has its own statement_timestamp().
 func TestTimestampsDoNotTellWhetherATransactionIsOpen(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)
@@ -201,8 +201,8 @@ func TestACheckWithoutAutocommit(t *testing.T) {
 	}
 }
 
-// Promise: MySQL and MariaDB reject a check in a branch of an XA transaction, at every isolation level. There XA
-// PREPARE, or a restart after it, releases the lock on the mark, and XA COMMIT would commit a stale write.
+// Promise: on MySQL and MariaDB, Check returns an error in a branch of an XA transaction, at every isolation level.
+// XA PREPARE, or a restart after it, would release the lock on the mark, and XA COMMIT would then commit a stale write.
 func TestABranchOfAnXATransactionIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[1:4] {
@@ -240,7 +240,7 @@ func TestABranchOfAnXATransactionIsRefused(t *testing.T) {
 	}
 }
 
-// prepared prepares a transaction named p that the lease has checked and that has written.
+// prepared begins a transaction, checks and writes in it, and prepares it under the name p.
 func (s *store) prepared(t *testing.T, lease *rowlock.Lease) {
 	t.Helper()
 	tx := s.begin(t, sql.LevelDefault)
@@ -251,7 +251,7 @@ func (s *store) prepared(t *testing.T, lease *rowlock.Lease) {
 	_ = tx.Rollback()
 }
 
-// untilSealWaits runs a seal whose ctx ends while it waits, and checks the error.
+// untilSealWaits calls Seal, ends its ctx while Seal waits, and checks the error.
 func (s *store) untilSealWaits(t *testing.T, lease *rowlock.Lease) {
 	t.Helper()
 	done := make(chan error, 1)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Whatever the name of a resource, its literal ends where it should: it reads back as the name, and nothing follows it.
+// For every name of a resource, the server reads the SQL literal as exactly that name, and no text follows the literal.
 func FuzzLiterals(f *testing.F) {
 	for _, s := range []string{"", "'", `\`, `\'`, `'; DROP TABLE x; --`, "日本", "\n"} {
 		f.Add(s)

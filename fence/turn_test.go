@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// whoWaits are the calls that wait for the transactions that have checked a mark.
+// whoWaits has calls that wait for the transactions that have checked a mark.
 var whoWaits = map[string]func(t *testing.T, s *store, old *rowlock.Lease) error{
 	"Seal": func(t *testing.T, s *store, _ *rowlock.Lease) error {
 		return s.guard.Seal(t.Context(), s.lease(t, "r"))
@@ -24,9 +24,9 @@ var whoWaits = map[string]func(t *testing.T, s *store, old *rowlock.Lease) error
 	},
 }
 
-// Promise: on PostgreSQL a seal waits for the transactions that were open when it began to wait, and for no later one:
-// a later one has to run again. The same holds for Reset, a sealed grant and a claim. (MySQL and MariaDB serve locks in
-// the order of the requests.)
+// Promise: on PostgreSQL a seal waits only for transactions that were checked before it began to wait.
+// A later check fails with an ErrRetry. The same holds for Reset, a grant that seals and Claim.
+// (MySQL and MariaDB grant row locks in the order of the requests.)
 func TestASealIsNotOvertakenByLaterChecks(t *testing.T) {
 	t.Parallel()
 	for name, wait := range whoWaits {
@@ -61,8 +61,8 @@ func TestASealIsNotOvertakenByLaterChecks(t *testing.T) {
 	})
 }
 
-// laterChecksAreRefused opens two transactions of old and begins to wait for them. Meanwhile old begins others, which
-// must be rejected.
+// laterChecksAreRefused checks in two transactions of old, and calls wait, which waits for these two.
+// Checks in later transactions of old must then fail with an ErrRetry.
 func (s *store) laterChecksAreRefused(t *testing.T, old *rowlock.Lease, wait func() error) {
 	t.Helper()
 	first, second := s.begin(t, sql.LevelDefault), s.begin(t, sql.LevelDefault)
@@ -76,7 +76,7 @@ func (s *store) laterChecksAreRefused(t *testing.T, old *rowlock.Lease, wait fun
 	for _, level := range s.levels {
 		later := s.begin(t, level)
 		require.ErrorIs(t, s.guard.Check(old.Context(), later), fence.ErrRetry, "it would overtake the waiting call, at %s", level)
-		// This transaction stays open: the waiting call does not wait for it.
+		// This transaction stays open, because the waiting call must not wait for it.
 	}
 	ctx, cancel := context.WithTimeout(old.Context(), 20*time.Second)
 	defer cancel()

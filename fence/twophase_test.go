@@ -21,8 +21,8 @@ func ownPostgres(t *testing.T) (*testserver.Server, *store) {
 	return server, own.fresh(t)
 }
 
-// Promise: on PostgreSQL, a checked transaction that was prepared (PREPARE TRANSACTION) blocks a newer seal until it is
-// committed or rolled back, also after the server was killed and has recovered.
+// Promise: on PostgreSQL, a checked transaction that was prepared (PREPARE TRANSACTION) blocks a newer seal until the
+// transaction is committed or rolled back. It does so even after a crash and recovery of the server.
 func TestAPreparedTransactionHoldsTheMarkOverARestart(t *testing.T) {
 	t.Parallel()
 	server, s := ownPostgres(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Tx commits what its function did, rolls it back if the function fails or panics, and runs nothing for a stale lease.
+// Tx commits if its function returns nil, and rolls back if the function fails or panics. It does not run the function
+// for a stale lease.
 func TestTx(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old, newer := s.two(t)
@@ -36,7 +37,7 @@ func TestTx(t *testing.T) {
 	})
 }
 
-// With the option Fenced, the lock is sealed before the work begins.
+// With the option Fenced, Do seals before the work begins.
 func TestDoFenced(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locker, err := rowlock.New(s.locks, rowlock.Fenced(s.guard))
@@ -51,7 +52,7 @@ func TestDoFenced(t *testing.T) {
 	})
 }
 
-// A transaction that the database rolls back runs again from its beginning, up to a limit.
+// If the database rolls a transaction back, Tx runs it again from the beginning, ten times in all at most.
 func TestTxRunsAgainWhatWasUndone(t *testing.T) {
 	t.Parallel()
 	for _, e := range []engine{engines[0], engines[1], engines[2]} {

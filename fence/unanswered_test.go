@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// A database that cannot be reached differs from every answer. The error says what was being done, and for which lock.
-// An answer is never called unavailable.
+// If the database cannot be reached, the error of Seal is a rowlock.ErrUnavailable that names the operation and the
+// lock. If the database has answered, the error is not a rowlock.ErrUnavailable.
 func TestASealWithoutAnAnswer(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, _ *rowlock.Lease) {
 		lease := l.lease(t, "r")

@@ -11,10 +11,10 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// The documented gaps of a guard on MySQL and MariaDB. A deadlock rolls back the whole transaction, and a statement
-// that commits implicitly ends it. What follows is in no transaction and bypasses the fence, except in a protected
-// table. If the function returns the error, Tx runs it again (TestTxRunsAgainWhatWasUndone). If it continues, it gets
-// no error.
+// The documented gaps of a guard on MySQL and MariaDB. A deadlock rolls back the whole transaction,
+// and a statement that commits implicitly ends it. The function's later writes are in no transaction and bypass the
+// fence, except in a protected table. If the function returns the error of the deadlock, Tx runs it again
+// (TestTxRunsAgainWhatWasUndone). If the function continues, Tx returns nil.
 func TestATransactionThatTheServerHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, e := range []engine{engines[1], engines[2]} {
