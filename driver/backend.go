@@ -27,9 +27,9 @@ type Backend interface {
 	// If g.Done is not empty and the backend keeps ticks, see [Capabilities], Release also records g.Done as the last tick
 	// of Key, in the same step. It records nothing if it returns [ErrNotHeld].
 	//
-	// If g.Token is zero, Release ends the grant of g.Nonce, whatever its token. With a zero token,
-	// Release may return [ErrNotHeld] for a grant that was released before. The engine uses a zero token to release a
-	// grant whose reply the engine did not receive.
+	// If g.Token is zero, Release compares only the key and the nonce. With a zero token, Release may return
+	// [ErrNotHeld] for a grant that was released before. The engine uses a zero token to release a grant whose reply
+	// the engine did not receive.
 	Release(ctx context.Context, g Grant) error
 
 	// Capabilities returns what the backend guarantees. It does no I/O. Zero Capabilities guarantee the least.

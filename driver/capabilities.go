@@ -47,7 +47,7 @@ type Capabilities struct {
 	// are stored at an equal Place.
 	SealsAt Place
 	// Invalid is the error that prevents the backend from working with its configuration, for example with one of its
-	// options. It is nil if there is none. If Invalid is set, rowlock.New returns it.
+	// options. It is nil if the backend can work. If Invalid is set, rowlock.New returns it.
 	Invalid error
 	// Warnings name the settings of the store that weaken these guarantees. Each warning is a sentence that tells an
 	// operator what to change. If a backend must query the store for its settings, it reports them only after its first
@@ -59,7 +59,7 @@ type Capabilities struct {
 type TokenQuality uint8
 
 const (
-	// NoToken: tokens are not ordered, or there are none.
+	// NoToken: the backend grants no tokens, or its tokens have no order.
 	NoToken TokenQuality = iota
 	// BestEffortToken: tokens rise unless the store loses writes that it has acknowledged.
 	BestEffortToken

@@ -4,8 +4,8 @@ package driver
 // are equal byte for byte. A backend must not fold case or trim spaces. If it joins namespace and name,
 // different keys must have different results.
 //
-// The engine validates each key before it calls a backend. Both parts are valid UTF-8 without NUL. A name has
-// 1 to [MaxName] bytes, and a namespace at most [MaxNamespace].
+// The engine validates each key before it calls a backend. The namespace and the name are valid UTF-8 without NUL.
+// A name has 1 to [MaxName] bytes, and a namespace at most [MaxNamespace].
 type Key struct {
 	Namespace string // empty by default
 	Name      string

@@ -17,7 +17,7 @@ import (
 type claim struct {
 	lease     *rowlock.Lease
 	namespace string
-	resources []string // sorted, without duplicates: every transaction locks in the same order
+	resources []string // without duplicates, and sorted, so that every transaction locks them in the same order
 	token     int64
 	nonce     string
 	domain    string // domain of the lease's token

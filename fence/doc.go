@@ -29,9 +29,10 @@
 // and locks the mark until the transaction ends. A newer holder's seal waits for the end of that transaction.
 // If a newer holder has already sealed, Check finds a newer mark and returns [ErrStale].
 //
-// You need the seal and the check, because one of them alone loses updates. Without the check, the database accepts a
-// stale write after a write of the successor. Without the seal, it accepts a write of the old holder between the
-// successor's first read and its first write. The successor's write is then based on an outdated value.
+// You need the seal and the check. A seal without checks, or a check without seals, would lose updates.
+// Without the check, the database accepts a stale write after a write of the successor. Without the seal,
+// it accepts a write of the old holder between the successor's first read and its first write. The successor's write is
+// then based on an outdated value.
 //
 // [Guard.Tx] begins a transaction, checks, runs a function, and commits. If the database rolls the transaction back,
 // Tx runs it again from the beginning. In a transaction of your own, call [Guard.Check] or [Guard.CheckPgx],

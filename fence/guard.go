@@ -62,7 +62,7 @@ type dialect interface {
 	// keeper returns the kind of backend that stores its leases in such a database.
 	keeper() string
 	// checkRow locks a row until q's transaction ends, compares its token and raises it. ctx has a deadline.
-	// It returns errors that again recognises without wrapping them in retry.
+	// It does not wrap errors in retry: the caller wraps those for which the method again returns true.
 	checkRow(ctx context.Context, q querier, r keyedRow, c claim) error
 	// begun returns nil if q is in a transaction that keeps its locks until it ends. Before that,
 	// the caller has executed a locking read in q.

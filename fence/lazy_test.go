@@ -181,7 +181,7 @@ func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
 	}
 }
 
-// Many first transactions of one holder run at once, on a resource without a mark or with an older one.
+// Many transactions of one new holder run concurrently, on a resource without a mark or with an older mark.
 // All of them succeed, some after an ErrRetry.
 func TestLazyTransactionsOfOneHolder(t *testing.T) {
 	t.Parallel()

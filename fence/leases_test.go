@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// A check with the context of several leases compares each name with the token of its own lease. If a newer holder has
-// sealed one of the names, the check fails with an ErrStale that names it.
+// A check with the context of several leases compares each name with the token of its own lease.
+// If a newer holder has sealed one of the names, the check fails with an ErrStale that contains this name.
 func TestCheckComparesEachOfSeveralLeases(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locker, err := rowlock.New(s.locks, rowlock.TTL(time.Hour), rowlock.Fenced(s.guard))

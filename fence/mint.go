@@ -23,8 +23,8 @@ type claimant struct{ nonce, resource string }
 // Claim is [Guard.Seal] for a lock whose store has no reliable token (Redlock, a plain GET_LOCK). The database of the
 // resource generates the token instead. Claim takes these steps:
 //
-//  1. It locks the marks of the resources, by default that of the lock's own name. For that, it waits for the open
-//     transactions that older holders have checked.
+//  1. It locks the marks of the resources. Without resources, the resource is the name of the lock. For that,
+//     it waits for the open transactions that older holders have checked.
 //  2. It renews the lease while the marks are locked.
 //  3. It gives each mark a larger token, and commits.
 //

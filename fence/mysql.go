@@ -45,7 +45,7 @@ func (m *mysql) own(ctx context.Context, work func(querier) error) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	defer conn.Close() //nolint:errcheck // returns the connection to the pool
 	restore, err := m.boundLockWait(ctx, conn)
 	if err != nil {
 		return m.classify(err)
@@ -176,7 +176,7 @@ func (m *mysql) begun(ctx context.Context, q querier) error {
 			return fmt.Errorf("%w; close this connection, because a test branch of an XA transaction could not be ended: %w", errNoTransaction, err)
 		}
 		return errNoTransaction
-	default: // a server or a proxy without XA, such as a Galera node
+	default: // the server or a proxy does not support XA, as on a Galera node
 		return m.hasSavepoint(ctx, q)
 	}
 }
@@ -203,7 +203,7 @@ func (m *mysql) outcome(ctx context.Context, id string) (operation int64, err er
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	defer conn.Close() //nolint:errcheck // returns the connection to the pool
 	restore, err := m.boundLockWait(ctx, conn)
 	if err != nil {
 		return 0, err

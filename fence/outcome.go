@@ -24,7 +24,7 @@ const (
 type attempt struct {
 	check    func(s slot) error // compares the marks and writes the outcome row
 	work     func() error
-	commit   func() error // closes the connection unless the session is clean
+	commit   func() error // closes the connection if the state of the session is unknown
 	rollback func() error // returns nil only if the transaction was still open
 }
 

@@ -19,9 +19,10 @@ type passer interface {
 	refusal(err error) error
 }
 
-// Uncheck makes protected tables forget a [Guard.Check] on MySQL, MariaDB and SQLite with the option [Protected]. Call
-// it as the last statement of each checked transaction, before the commit. On MySQL and MariaDB, also call it before a
-// rollback. [Guard.Tx] does both. On Postgres, and without the option, it does nothing.
+// Uncheck makes protected tables forget a [Guard.Check] on MySQL, MariaDB and SQLite with the option [Protected].
+// Call it as the last statement of each checked transaction, before the commit. On MySQL and MariaDB,
+// also call it before a rollback. [Guard.Tx] makes these calls itself. On Postgres, and without the option,
+// it does nothing.
 //
 // Without this call, stale writes are still rejected, but later writes without a check are accepted until another lease
 // seals. On MySQL and MariaDB these are writes in the same session, and on SQLite those of any process that opens the

@@ -26,9 +26,9 @@ const pruneBatch = 250
 // Resources that are sealed more often than unused keep their marks.
 //
 // Prune also deletes outcome rows of [Guard.Tx] whose transactions ended longer ago than unused.
-// These rows are not counted. The user needs the privileges to delete from both tables and to read the lock table:
-// see package migrations. Each transaction deletes up to 250 marks, takes half a minute at most,
-// and ends when ctx ends. A missing table is a [*SchemaError].
+// These rows are not counted. The user needs the privileges to delete from the fence table and the outcome table,
+// and to read the lock table: see package migrations. Each transaction deletes up to 250 marks,
+// takes half a minute at most, and ends when ctx ends. A missing table is a [*SchemaError].
 func (g *Guard) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if g.err != nil {
 		return 0, g.err

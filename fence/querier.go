@@ -139,7 +139,7 @@ func one(rows answer, dest []any) (found bool, err error) {
 			return false, err
 		}
 	}
-	for rows.Next() { //nolint:revive // drained on purpose
+	for rows.Next() { //nolint:revive // reads the remaining rows, to reach a late error
 	}
 	return found, rows.Err()
 }

@@ -76,7 +76,7 @@ func TestAStandbyIsAnErrReadOnly(t *testing.T) {
 }
 
 // Promise: an error of Tx other than ErrUnknown means that nothing was committed. On SQLite a statement can end the
-// transaction. If the function ignores that error, what it writes afterwards is committed at once.
+// transaction. If the function ignores that error, each of its later writes is committed by itself.
 func TestTxWhoseFunctionIgnoresTheEndOfItsTransaction(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {

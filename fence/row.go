@@ -21,8 +21,8 @@ type Row struct {
 
 var errNoToken = errors.New("fence: the lease has no token to compare, because its backend grants none: use Check")
 
-// CheckRow rejects a lease that is older than the last one that checked the row whose key column equals key.
-// It locks the row, compares the tokens, and raises the row's token to that of the lease. Until tx ends,
+// CheckRow checks the row whose key column equals key. It rejects the lease if a newer lease has checked the row
+// before. It locks the row, compares the tokens, and raises the row's token to that of the lease. Until tx ends,
 // no newer lease can check that row. So the caller's own UPDATE needs no condition on the token,
 // and the caller need not count the changed rows. CheckRow needs no fence table and no [Guard.Seal].
 // CheckRow costs one round trip. On MySQL and MariaDB it costs two round trips, and four at a lease's first check of a

@@ -51,7 +51,7 @@ func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	defer conn.Close() //nolint:errcheck // returns the connection to the pool
 	q := sqlQuerier{conn: conn}
 	restore, err := withBusySlice(ctx, nil, q)
 	if err == nil {
@@ -138,7 +138,7 @@ func (s *sqlite) pruneOutcomes(ctx context.Context, unused time.Duration) (int, 
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close() //nolint:errcheck // back to the pool, which reports nothing of use
+	defer conn.Close() //nolint:errcheck // returns the connection to the pool
 	result, err := conn.ExecContext(ctx, s.sql["prune_outcomes"], unused.Microseconds())
 	if err != nil {
 		return 0, s.classify(ctx, sqlQuerier{conn: conn}, err)

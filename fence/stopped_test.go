@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// stopped is the context of a suspended process. It has a deadline, but does not end then.
+// stopped is the context of a suspended process. It has a deadline, but does not end at that time.
 type stopped struct {
 	context.Context
 	deadline time.Time

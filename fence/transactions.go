@@ -50,7 +50,7 @@ func boundedTransactions(db *sql.DB) transactions {
 			return err
 		}
 		if err := work(boundedQuerier{tx}); err != nil {
-			_ = bounded.Run(ctx, tx.Rollback) // no result is needed: database/sql does the same when ctx ends
+			_ = bounded.Run(ctx, tx.Rollback) // the result is not needed, because database/sql also rolls back when ctx ends
 			return err
 		}
 		return bounded.Run(ctx, tx.Commit)

@@ -53,7 +53,7 @@ func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx)
 		if err != nil {
 			return notBegun(ctx, err)
 		}
-		defer se.end(ctx, func() error { return g.leave(ctx, se.conn) }) //nolint:errcheck // of which nothing comes back
+		defer se.end(ctx, func() error { return g.leave(ctx, se.conn) }) //nolint:errcheck // the result of the transaction does not depend on this error
 		return g.attempt(ctx, attempt{
 			check:    func(s slot) error { return g.check(ctx, g.querier(se.tx), true, &s, resources) },
 			work:     func() error { return g.worked(ctx, se.tx, fn(ctx, se.tx)) },
@@ -93,7 +93,7 @@ func (g *Guard) begin(ctx context.Context) (*session, error) {
 			return tx, err
 		}, func(tx *sql.Tx) {
 			_ = tx.Rollback()
-			discard(conn) // whatever the result
+			discard(conn) // even if Rollback has succeeded
 		})
 		if err == nil {
 			return g.newSession(conn, tx), nil
