@@ -43,7 +43,7 @@ func (h holder) String() string {
 }
 
 // holders queries the sessions that hold the lock id, on this session's connection.
-// The caller has the session's turn.
+// The caller must have reserved the session.
 func (se *session) holders(ctx context.Context, id sql.NullInt64) ([]holder, error) {
 	var text string
 	if err := se.query(ctx, "holders", []any{id}, &text); err != nil {

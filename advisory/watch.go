@@ -1,10 +1,10 @@
 package advisory
 
-// Watches reports whether the end of the connection is noticed between turns.
+// Watches reports whether Watch can notice that the connection ends.
 func (se *session) Watches() bool { return se.conn != nil && se.conn.watches() }
 
-// Watch reads from the connection until the next turn. When the server ends the session or its host shuts down, the
-// read ends at once.
+// Watch starts a goroutine that reads from the connection until Unwatch is called. When the server ends the session
+// or its host shuts down, the read ends at once.
 func (se *session) Watch() {
 	if !se.Watches() {
 		return

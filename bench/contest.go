@@ -23,8 +23,8 @@ type contender struct {
 	failed     error // if not nil, the contender is not measured
 }
 
-// contest measures all contenders in turn, round by round. So if the speed of the machine changes, the change affects all
-// contenders.
+// contest measures all contenders alternately, once per round. So a change in the speed of the machine affects all
+// of them.
 func (b *bench) contest(ctx context.Context, r runs, all []contender, count meter) ([]report.Row, error) {
 	defer func() {
 		for _, one := range all {

@@ -76,7 +76,8 @@ func (b *Backend) examine(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// examineCluster checks that other nodes do not have separate locks, and that replicas get what is written unchanged.
+// examineCluster returns an error if other nodes have separate locks (Galera, several primaries), or if replicas would
+// not get the same tokens through the binary log.
 func (b *Backend) examineCluster(ctx context.Context, c *conn) error {
 	settings := map[string]string{}
 	err := c.rows(ctx, b.sql["cluster"], nil, func(rows *sql.Rows) error {

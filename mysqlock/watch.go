@@ -48,8 +48,8 @@ func (se *session) look(ctx context.Context) error {
 // Watches returns true: Watch checks the connection between statements.
 func (se *session) Watches() bool { return true }
 
-// Unwatch does nothing. The goroutine of Watch takes the session's turn for each check,
-// so it never uses the connection at the same time as another goroutine.
+// Unwatch does nothing. The goroutine of Watch reserves the session for each check, so it never uses the connection
+// at the same time as another goroutine.
 func (se *session) Unwatch() {}
 
 // Ended returns false, because the state of the connection is known only after a check.

@@ -53,7 +53,8 @@ func openRedlock(j job) (*client, error) {
 	return c.claimed(db), nil
 }
 
-// giveVotes lets the nodes of a Redlock vote at once, because nobody has ever locked anything on these nodes.
+// giveVotes lets the new nodes of a Redlock grant locks at once. Normally a new node waits,
+// because it may have lost locks in a crash.
 func giveVotes(ctx context.Context, addrs []string) error {
 	for _, addr := range addrs {
 		node := connectRedis(addr)

@@ -71,8 +71,8 @@ func (s step) String() string {
 	return fmt.Sprintf("%8s  %-14s %-24s for %s", s.At.Round(time.Millisecond), s.Kind, whom, s.For.Round(time.Millisecond))
 }
 
-// plan has two lists: the faults, which happen one after the other, and the evictions, which happen at the same time as the
-// faults.
+// plan has two lists: the faults, which happen one after the other, and the forced releases,
+// which happen at the same time as the faults.
 type plan struct{ faults, evictions []step }
 
 // targets returns the locks whose holders the faults hit. It also returns the locks whose leases may be released by force.

@@ -116,8 +116,8 @@ func (r *run) disturb(ctx context.Context, p plan, begin time.Time) error {
 	return nil
 }
 
-// heal ends all faults and waits until every lock has been granted once more. A system that survives all faults but then makes no
-// progress has failed.
+// heal ends all faults and waits until every lock has been granted after the last fault.
+// A system that survives all faults but then makes no progress has failed.
 func (r *run) heal(ctx context.Context) error {
 	for _, p := range r.fleet.places {
 		for _, n := range p.network {

@@ -8,27 +8,27 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Session is one connection and the locks that it holds. One goroutine at a time may use the connection.
-// That goroutine has the session's turn, which works like a mutex.
+// Session is one connection and the locks that it holds. Only one goroutine at a time may use the connection.
+// The right to use it is called the session's turn, and works like a mutex.
 type Session[K comparable] struct {
 	// Broken is nil, or the reason why it is unknown which locks the connection holds. A broken session ends
-	// when the current goroutine gives up the turn. Only the goroutine that has the turn may use this field.
+	// when the goroutine that uses it calls Leave. Only that goroutine may use this field.
 	Broken error
 
 	store *Store[K]
 	link  Link[K]
-	turn  chan struct{} // has capacity for one, and is full while a goroutine has the turn
+	turn  chan struct{} // the turn, as a mutex: has capacity for one, and is full while a goroutine uses the session
 	ctx   context.Context
 	end   context.CancelCauseFunc
 
 	// Guarded by the store's mutex.
 	holdings map[*Holding[K]]struct{}
-	waiting  int // how many goroutines wait for the turn
+	waiting  int // how many goroutines wait until they may use the session
 	over     bool
 	watches  bool // the link notices between turns if the connection ends
 }
 
-// newSession makes a session. The caller gets the session's turn.
+// newSession makes a session. Only the caller may use the session, until it calls Leave.
 func (s *Store[K]) newSession() *Session[K] {
 	ctx, end := context.WithCancelCause(context.Background())
 	se := &Session[K]{store: s, turn: make(chan struct{}, 1), ctx: ctx, end: end, holdings: map[*Holding[K]]struct{}{}}
@@ -85,10 +85,11 @@ func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 	}
 }
 
-// Run calls work, which uses the connection, and then gives up the turn. The caller has the turn.
-// Run returns when ctx ends, but work may continue. Drivers close a connection when the context of a statement ends.
-// So work gets a context that ends later than ctx, by the time of patience. Because the caller may have gone,
-// work itself must record its result in the bookkeeping. The parameter about is the holding that work is for, or nil.
+// Run calls work, which uses the connection, and then calls Leave. The caller must have reserved the session
+// with Take, TryTake or anyTurn. Run returns when ctx ends, but work may continue. Drivers close a connection
+// when the context of a statement ends. So work gets a context that ends later than ctx, by the time of patience.
+// Because the caller may have gone, work itself must record its result in the bookkeeping.
+// The parameter about is the holding that work is for, or nil.
 func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -136,8 +137,9 @@ func (s *Store[K]) remove(se *Session[K]) {
 }
 
 // Finish ends the session, drops all its holdings and closes the connection. No other goroutine may use
-// the connection. The turn stays taken. The session's context ends before the connection is closed,
-// so holders learn of the loss before the server can grant their locks again.
+// the connection. The session stays reserved, so no goroutine can use it later.
+// The session's context ends before the connection is closed, so holders learn of the loss before the server can
+// grant their locks again.
 func (se *Session[K]) Finish(cause error) {
 	s := se.store
 	s.mu.Lock()

@@ -37,7 +37,7 @@ type Store[K comparable] struct {
 	released memory
 }
 
-// Link is the connection of one session. Only the goroutine that has the session's turn may call its methods,
+// Link is the connection of one session. Only the goroutine that has reserved the session may call its methods,
 // and it must call Connect first.
 type Link[K comparable] interface {
 	// Connect borrows a connection that can hold locks, unless the session already has one.
@@ -56,8 +56,8 @@ type Link[K comparable] interface {
 
 	// Watches reports whether Watch can notice that the connection ends.
 	Watches() bool
-	// Watch is called when a goroutine gives up the turn of a session that holds locks. Until Unwatch is called,
-	// the link notices if the connection ends. Unwatch returns when no other goroutine uses the connection.
+	// Watch is called when a goroutine leaves a session that holds locks. Until Unwatch is called, the link notices
+	// if the connection ends. Unwatch returns when no other goroutine uses the connection.
 	Watch()
 	Unwatch()
 	// Ended reports whether the connection is known to have ended.

@@ -2,8 +2,9 @@ package sessionlock
 
 import "context"
 
-// anyTurn returns a session of which the caller then has the turn. It prefers an idle session. If there is none,
-// it makes a new session, or, if the limit is reached, waits for the session with the fewest waiting goroutines.
+// anyTurn reserves a session for the caller, until the caller calls Leave. It prefers an idle session.
+// If there is none, it makes a new session, or, if the limit is reached, waits for the session with the fewest
+// waiting goroutines.
 func (s *Store[K]) anyTurn(ctx context.Context) (*Session[K], error) {
 	for {
 		s.mu.Lock()
@@ -33,7 +34,8 @@ func (s *Store[K]) anyTurn(ctx context.Context) (*Session[K], error) {
 	}
 }
 
-// Take waits for the turn of this session and takes it. It returns ErrGone if the session has ended.
+// Take reserves the session for the caller, so that no other goroutine uses the connection until Leave.
+// It waits while another goroutine uses the session. It returns ErrGone if the session has ended.
 func (se *Session[K]) Take(ctx context.Context) error {
 	se.store.mu.Lock()
 	if se.over {
@@ -45,7 +47,7 @@ func (se *Session[K]) Take(ctx context.Context) error {
 	return se.wait(ctx)
 }
 
-// TryTake takes the turn if it is free, and reports whether it did.
+// TryTake reserves the session for the caller if no other goroutine uses it, and reports whether it did.
 func (se *Session[K]) TryTake() bool {
 	select {
 	case se.turn <- struct{}{}:
@@ -55,7 +57,7 @@ func (se *Session[K]) TryTake() bool {
 	}
 }
 
-// wait waits for the turn. The caller has counted itself in se.waiting.
+// wait waits until no other goroutine uses the session, and reserves it. The caller has counted itself in se.waiting.
 func (se *Session[K]) wait(ctx context.Context) error {
 	var err error
 	select {
@@ -75,22 +77,23 @@ func (se *Session[K]) wait(ctx context.Context) error {
 	return err
 }
 
-// Leave gives up the turn. If the session is broken or its connection has ended, Leave ends the session.
-// If the session has no holdings and no goroutine waits for the turn, Leave returns the connection to the pool.
+// Leave lets other goroutines use the session again. If the session is broken or its connection has ended,
+// Leave ends the session. If the session has no holdings and no goroutine waits for it, Leave returns the connection
+// to the pool.
 func (se *Session[K]) Leave() {
 	if se.Broken != nil || se.link.Ended() {
 		se.Finish(se.Broken)
 		return
 	}
-	if se.idleOrNext() { // the turn stays taken, so that no other goroutine uses this session again
+	if se.idleOrNext() { // the session stays reserved, so that no other goroutine uses it again
 		se.end(ErrGone)
 		se.link.GiveBack()
 	}
 }
 
-// idleOrNext removes a session that is no longer needed and returns true, or gives up the turn.
-// The mutex makes the check and the step atomic: if two goroutines leave at the same time, the second one sees
-// that no other needs the session.
+// idleOrNext removes a session that is no longer needed and returns true. Otherwise it lets the next goroutine use
+// the session. The mutex makes the check and the step atomic: if two goroutines leave at the same time,
+// the second one sees that no other needs the session.
 func (se *Session[K]) idleOrNext() (idle bool) {
 	s := se.store
 	s.mu.Lock()

@@ -7,15 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nowhere is the link of a session that has no connection. The test only takes and gives up the session's turn.
+// nowhere is the link of a session that has no connection. The test only reserves and leaves sessions.
 type nowhere struct{ Link[int] }
 
 func (nowhere) Ended() bool { return false }
 func (nowhere) Unwatch()    {}
 func (nowhere) GiveBack()   {}
 
-// A session without locks returns its connection, even if one goroutine gives up the turn while another goroutine
-// stops waiting for it.
+// A session without locks returns its connection, even if one goroutine leaves it while another goroutine stops
+// waiting for it.
 func TestAnUnusedSessionReturnsItsConnection(t *testing.T) {
 	t.Parallel()
 	over, cancel := context.WithCancel(t.Context())

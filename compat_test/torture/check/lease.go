@@ -111,7 +111,7 @@ func (b *book) ownRenewal() *Verdict {
 	return v
 }
 
-// noLateTrust checks that a lease reports its loss to any caller that asks after the lease's deadline.
+// noLateTrust checks that after its deadline, a lease reports that it is lost.
 func (b *book) noLateTrust() *Verdict {
 	v := &Verdict{ID: "S8", Property: "after its deadline, a lease reports that it is lost", Need: true}
 	for _, a := range b.attempts {

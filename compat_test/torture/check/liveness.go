@@ -211,7 +211,7 @@ func (b *book) reported() (v *Verdict, took []time.Duration) {
 			continue // or the lease was lost before its worker received the grant, for example during the seal
 		}
 		told := a.lost.At
-		if told == 0 { // no loss was reported before the hold ended in another way
+		if told == 0 { // the lease ended in another way before a loss was reported
 			told = b.ended
 			for _, at := range []int64{a.release, b.deaths[a.worker], a.evicted} {
 				if at != 0 {
