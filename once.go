@@ -40,21 +40,45 @@ var errNotRecorded = errors.New("the lease was released before the tick was reco
 // With the others the error is an [errors.ErrUnsupported]. [Locker.Prune] forgets the ticks of the names that it
 // forgets.
 func Once(ctx context.Context, locker *Locker, name, tick string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
-	if err := checkTick(tick); err != nil {
-		return err
-	}
-	if !locker.caps.Ticks {
-		return fmt.Errorf("rowlock: Once: backend %s keeps no ticks: %w", locker.caps.Backend, errors.ErrUnsupported)
-	}
-	a, err := locker.newAcquisition(ctx, name, append(opts[:len(opts):len(opts)], forTick(tick)))
-	if err != nil {
-		return err
-	}
-	lease, err := a.run(a.unlessDone)
+	lease, err := locker.AcquireOnce(ctx, name, tick, opts...)
 	if err != nil {
 		return err
 	}
 	return lease.runOnce(ctx, fn)
+}
+
+// AcquireOnce acquires name for a tick as [Once] does. It fails with [ErrDone] if the tick is done. When the work has
+// succeeded, call [Lease.ReleaseDone], which records the tick as done. [Lease.Release] leaves the tick open.
+func (l *Locker) AcquireOnce(ctx context.Context, name, tick string, opts ...Option) (*Lease, error) {
+	if err := checkTick(tick); err != nil {
+		return nil, err
+	}
+	if !l.caps.Ticks {
+		return nil, fmt.Errorf("rowlock: Once: backend %s keeps no ticks: %w", l.caps.Backend, errors.ErrUnsupported)
+	}
+	a, err := l.newAcquisition(ctx, name, append(opts[:len(opts):len(opts)], forTick(tick)))
+	if err != nil {
+		return nil, err
+	}
+	return a.run(a.unlessDone)
+}
+
+// ReleaseDone records the tick of the lease as done and releases the lease, in one request. It returns nil only if the
+// tick is recorded. Otherwise the errors are those of [Lease.Release]. After an [ErrUnknown] the tick may be open or
+// done. The lease must come from [Locker.AcquireOnce] or [Once].
+func (le *Lease) ReleaseDone(ctx context.Context) error {
+	if le == nil {
+		return errNoLease
+	}
+	if le.Tick() == "" {
+		return fmt.Errorf("rowlock: release %s: the lease has no tick: use AcquireOnce", excerpt(le.grant.Key.String()))
+	}
+	recorded := le.record()
+	err := le.Release(ctx)
+	if err == nil && !recorded {
+		err = fmt.Errorf("rowlock: release %s: tick %s: %w", excerpt(le.grant.Key.String()), excerpt(le.Tick()), errNotRecorded)
+	}
+	return err
 }
 
 // TickOf returns the tick that t belongs to, if a tick begins every so often: t rounded down to a multiple of every, in
@@ -102,30 +126,26 @@ func (a *acquisition) unlessDone() (*Lease, error) {
 	return nil, fmt.Errorf("%w: %s: tick %s, last done %s", ErrDone, excerpt(a.key.String()), excerpt(a.cfg.tick), excerpt(le.grant.Done))
 }
 
-// Tick returns the tick of the call of [Once] that acquired the lease, or "".
+// Tick returns the tick for which [Once] or [Locker.AcquireOnce] acquired the lease, or "".
 func (le *Lease) Tick() string { return le.cfg.tick }
 
 // runOnce calls fn for Once. It releases the lease, and records the tick if fn returns nil.
 func (le *Lease) runOnce(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
 	inner, leave := le.ctx.scope(ctx)
-	returned, recorded := false, false
+	succeeded := false
 	defer func() {
 		leave()
-		if returned && err == nil {
-			recorded = le.record()
+		if succeeded {
+			err = le.ReleaseDone(ctx)
+			return
 		}
 		released := le.Release(ctx)
-		switch {
-		case err == nil && returned && released == nil && !recorded:
-			err = fmt.Errorf("rowlock: %s: tick %s: %w", excerpt(le.grant.Key.String()), excerpt(le.Tick()), errNotRecorded)
-		case err == nil:
-			err = released
-		case errors.Is(released, ErrLost) && !errors.Is(err, ErrLost):
+		if errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
 			err = oneline.Join(err, released)
 		}
 	}()
 	err = fn(inner, le)
-	returned = true
+	succeeded = err == nil
 	return err
 }
 
@@ -136,7 +156,6 @@ func (le *Lease) record() bool {
 	defer le.mu.Unlock()
 	if le.err == nil {
 		le.recording = true
-		return true
 	}
-	return le.ending != nil && le.ending.ended
+	return le.recording || le.ending != nil && le.ending.ended
 }

@@ -238,3 +238,22 @@ func TestTickOf(t *testing.T) {
 		assert.Equal(t, want, rowlock.TickOf(at, every), fmt.Sprint(every))
 	}
 }
+
+// AcquireOnce and ReleaseDone are the two steps of Once. Release alone leaves the tick open.
+func TestOnceInTwoSteps(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		lease, err := l.AcquireOnce(background, "nightly", monday)
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(background))
+		require.ErrorContains(t, lease.ReleaseDone(background), "the lease was released before the tick was recorded")
+		lease, err = l.AcquireOnce(background, "nightly", monday)
+		require.NoError(t, err)
+		require.NoError(t, lease.ReleaseDone(background))
+		require.NoError(t, lease.ReleaseDone(background), "a repeated call has the same result")
+		_, err = l.AcquireOnce(background, "nightly", monday)
+		require.ErrorIs(t, err, rowlock.ErrDone)
+		require.ErrorContains(t, acquire(t, l, "other").ReleaseDone(background), "the lease has no tick: use AcquireOnce")
+		require.ErrorIs(t, (*rowlock.Lease)(nil).ReleaseDone(background), rowlock.ErrNotHeld)
+	})
+}
