@@ -99,8 +99,9 @@ func checkTick(tick string) error {
 	return nil
 }
 
-// isDone reports whether tick is done if last is the last tick that was done.
-func isDone(last, tick string) bool {
+// IsDone reports whether tick is done if last is the last tick that was recorded, as in [Status].Done. That is the case
+// if the two are equal, or if both are times in the format of [TickOf] and tick is the earlier one.
+func IsDone(last, tick string) bool {
 	if last == tick {
 		return true
 	}
@@ -119,7 +120,7 @@ func (a *acquisition) unlessDone() (*Lease, error) {
 		acquire = a.try
 	}
 	le, err := acquire()
-	if err != nil || !isDone(le.grant.Done, a.cfg.tick) {
+	if err != nil || !IsDone(le.grant.Done, a.cfg.tick) {
 		return le, err
 	}
 	_ = le.abandon(a.ctx)

@@ -75,7 +75,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	defer func() { _ = locker.Close() }() // an error of the release has been reported already
 
 	asked := time.Now()
-	lease, err := locker.AcquireAny(in.wait, names)
+	lease, err := f.acquire(in.wait, locker, names)
 	w.End()
 	if got := interrupted(); got != nil {
 		if lease != nil {
@@ -87,8 +87,8 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 		if cause := in.explains(err); cause != nil {
 			return 0, cause
 		}
-		code, failure := a.refused(f, s.Explain(exit.OfAcquire(err)))
-		history.Of(s).Refused(history.Record{Key: driver.Key{Namespace: a.namespace, Name: name}, Outcome: f.refusal(), Code: code, Holder: f.holder, Note: f.note}, err)
+		code, failure := a.refused(f, name, s.Explain(exit.OfAcquire(err)))
+		history.Of(s).Refused(history.Record{Key: driver.Key{Namespace: a.namespace, Name: name}, Outcome: f.refusal(err), Code: code, Holder: f.holder, Note: f.note}, err)
 		return code, failure
 	}
 	r := history.Record{Key: driver.Key{Namespace: a.namespace, Name: lease.Name()}, Token: lease.Token(), Holder: lease.Holder(), Note: f.note, Waited: time.Since(asked)}
@@ -120,17 +120,27 @@ func (a *app) interrupted(sig os.Signal, name, outcome string) int {
 	return exit.Signal + system.Number(sig)
 }
 
-// refused handles a lock that another process holds, according to --on-conflict. It returns the exit code or the error.
-func (a *app) refused(f runFlags, err error) (int, error) {
-	if exit.Code(err) != exit.Held {
+// refused handles a lock that another process holds, or a tick that is done, according to --on-conflict. It returns the
+// exit code or the error.
+func (a *app) refused(f runFlags, name string, err error) (int, error) {
+	var held *rowlock.HeldError
+	var attrs []slog.Attr
+	switch exit.Code(err) {
+	case exit.Held:
+		errors.As(err, &held)
+		attrs = terminal.HeldAttrs(held)
+	case exit.Done:
+		attrs = append(terminal.KeyAttrs(driver.Key{Namespace: a.namespace, Name: name}, 0), slog.String("tick", f.once))
+	default:
 		return 0, err
 	}
-	var held *rowlock.HeldError
-	errors.As(err, &held)
-	attrs := terminal.HeldAttrs(held)
 	if f.onConflict == onConflictSkip {
 		a.log.Say(terminal.Notice, "skipped", "skipped: "+terminal.Plain(err), attrs...)
 		return exit.OK, nil
+	}
+	if held == nil {
+		a.log.Say(terminal.Error, "done", terminal.Plain(err), append(attrs, slog.Int("exit_code", exit.Done))...)
+		return exit.Done, nil
 	}
 	a.log.Say(terminal.Error, "held", terminal.Plain(err), append(attrs, slog.Int("exit_code", f.conflictCode))...)
 	return f.conflictCode, nil

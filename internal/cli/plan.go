@@ -28,10 +28,11 @@ func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []st
 		}
 		defer func() { _ = locker.Close() }() // the locker holds no lock
 		var v view.Lock
+		var status driver.Status
 		var key driver.Key
 		for _, name := range f.names(name) {
 			key = driver.Key{Namespace: a.namespace, Name: name}
-			status, err := s.Backend.Inspect(ctx, key)
+			status, err = s.Backend.Inspect(ctx, key)
 			if err != nil {
 				return exit.OfInspect(err, exit.Unavailable)
 			}
@@ -44,8 +45,12 @@ func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []st
 			words[i] = terminal.Quoted(word)
 		}
 		words[0] = terminal.Quoted(path)
-		_, err = fmt.Fprintf(a.std.Out, "command:  %s\nlock:     %q\nstore:    %s\nexcludes: %s\nholder:   %s\ntimes:    %s\nnow:      %s\nthen:     %s\n",
-			strings.Join(words, " "), key.String(), s.At.Shown, s.At.Excludes(), terminal.Cell(f.holder), f.times(), v.Sentence(), f.outlook(v.Available()))
+		tick := ""
+		if f.once != "" {
+			tick = fmt.Sprintf("tick:     %q; last done: %q\n", f.once, status.Done)
+		}
+		_, err = fmt.Fprintf(a.std.Out, "command:  %s\nlock:     %q\nstore:    %s\nexcludes: %s\nholder:   %s\ntimes:    %s\n%snow:      %s\nthen:     %s\n",
+			strings.Join(words, " "), key.String(), s.At.Shown, s.At.Excludes(), terminal.Cell(f.holder), f.times(), tick, v.Sentence(), f.outlook(v.Available(), status.Done))
 		if err != nil {
 			return fmt.Errorf("write to stdout: %w", err)
 		}
@@ -74,12 +79,16 @@ func (f *runFlags) times() string {
 }
 
 // outlook describes what run would do now. The parameter free says whether the lock is free.
-func (f *runFlags) outlook(free bool) string {
+func (f *runFlags) outlook(free bool, done string) string {
 	refused := fmt.Sprintf("exit with code %d", f.conflictCode)
 	if f.onConflict == onConflictSkip {
 		refused = "exit with code 0"
 	}
 	switch {
+	case free && f.once != "" && rowlock.IsDone(done, f.once) && f.onConflict == onConflictSkip:
+		return "exit with code 0, without starting the command"
+	case free && f.once != "" && rowlock.IsDone(done, f.once):
+		return fmt.Sprintf("exit with code %d, without starting the command", exit.Done)
 	case free:
 		return "the command would start"
 	case f.wait == terminal.Forever:

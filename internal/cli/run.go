@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -26,7 +28,9 @@ const defaultTTL = 30 * time.Second
 type runFlags struct {
 	onConflict   string
 	conflictCode int
-	slots        int // the number of slots; zero if the lock has no slots
+	once         string        // the tick for which the command runs; empty: the command has no tick
+	oncePer      time.Duration // the length of the ticks, as another way to set once
+	slots        int           // the number of slots; zero if the lock has no slots
 	holder, note string
 	dryRun       bool
 	hideStore    bool
@@ -43,6 +47,7 @@ stdin, stdout and stderr, and these environment variables:
   ROWLOCK_HOLDER      the holder, as other processes see it
   ROWLOCK_EXPIRES_AT  when the lease would end without a renewal, as known at the start; rowlock renews the lease
   ROWLOCK_SLOT        with --slots: the number of the slot, from 0
+  ROWLOCK_TICK        with --once or --once-per: the tick
   ROWLOCK_LOCKS       all locks under which the command runs: "rowlock run" refuses one of them with exit code 64
 
 Each option except --dry-run has an environment variable, which applies if the option is not given: ROWLOCK_TTL
@@ -51,6 +56,11 @@ command inherits these variables.
 
 With --slots=N up to N commands run at the same time. The slots of NAME are the locks NAME/0 to NAME/N-1, and
 the command gets the first slot that is free. Every run of NAME needs the same --slots.
+
+With --once=TICK the command runs only if no run has succeeded for that tick. TICK is any text of up to 128 bytes,
+such as a date. With --once-per=DURATION the tick is the present time in UTC, rounded down to a multiple of DURATION.
+A run succeeds if the command exits with 0. The release of the lock records the tick, so a crash leaves the tick
+open. If the tick is done, rowlock exits with 80, or with 0 if --on-conflict is skip.
 
 If another process holds the lock, --on-conflict decides: fail (the default) exits with 75, skip exits with 0,
 and wait waits. With --wait=DURATION rowlock waits for that time first, whatever --on-conflict is.
@@ -87,6 +97,8 @@ func (a *app) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.Var(choiceValue{&f.onConflict, []string{onConflictWait, onConflictSkip, onConflictFail}}, "on-conflict", "what to do when the lock is held")
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exit.Held, "the exit code when the lock is held")
+	flags.StringVar(&f.once, "once", "", "run the command only if no run has succeeded for this tick, a text ($ROWLOCK_ONCE)")
+	flags.Var(durationValue{&f.oncePer, false}, "once-per", "the same; the tick is the present time, rounded down to a multiple of this")
 	flags.IntVar(&f.slots, "slots", 0, "run up to this many commands at a time, each in its own slot")
 	flags.Var(durationValue{&f.wait, true}, "wait", "how long to wait for the lock: 0 is not at all, inf is without a limit")
 	flags.Var(durationValue{&f.ttl, false}, "ttl", "how soon a crash frees the lock")
@@ -157,10 +169,17 @@ func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 		return exit.Usagef("-E %d: an exit code is from 0 to 255", f.conflictCode)
 	case f.slots < 0 || f.slots > mostSlots:
 		return exit.Usagef("--slots=%d: must be from 1 to %d, or 0 for a single lock", f.slots, mostSlots)
+	case f.oncePer > 0 && f.once != "":
+		return exit.Usagef("--once names a tick, and --once-per computes one: leave one of them out")
+	case f.slots > 0 && (f.once != "" || f.oncePer > 0):
+		return exit.Usagef("--once and --once-per need a single lock, and --slots has several: leave one of them out")
 	case codeGiven && f.onConflict == onConflictSkip:
 		return exit.Usagef("-E says how to fail, and --on-conflict=skip not to: leave one of them out")
 	case f.onConflict == onConflictWait && !waitGiven:
 		f.wait = terminal.Forever
+	}
+	if f.oncePer > 0 {
+		f.once = rowlock.TickOf(time.Now(), f.oncePer)
 	}
 	return nil
 }
@@ -182,10 +201,22 @@ func (f *runFlags) options() []rowlock.Option {
 	return opts
 }
 
-// refusal returns the outcome that the history records if the lock was refused.
-func (f *runFlags) refusal() string {
-	if f.onConflict == onConflictSkip {
+// refusal returns the outcome that the history records if the run was refused with err.
+func (f *runFlags) refusal(err error) string {
+	switch {
+	case f.onConflict == onConflictSkip:
 		return job.Skipped
+	case errors.Is(err, rowlock.ErrDone):
+		return job.Done
+	default:
+		return job.Held
 	}
-	return job.Held
+}
+
+// acquire acquires one of names. With a tick there is one name.
+func (f *runFlags) acquire(ctx context.Context, locker *rowlock.Locker, names []string) (*rowlock.Lease, error) {
+	if f.once != "" {
+		return locker.AcquireOnce(ctx, names[0], f.once)
+	}
+	return locker.AcquireAny(ctx, names)
 }

@@ -36,6 +36,6 @@ var waiting = []mutant{
 		in(".", "acquisition.sealed", "|| le.grant.Sealed", "|| le.grant.Sealed || a.cfg.fenced"),
 		root("TestFailedSealReleases")},
 	{"a lease that could not seal is not released", "S5",
-		in(".", "acquisition.sealed", "err = a.cfg.guard.Seal(ctx, le)", "_ = a.cfg.guard.Seal(ctx, le)"),
+		in(".", "acquisition.sealed", "err := a.cfg.guard.Seal(ctx, le)", "var err error; _ = a.cfg.guard.Seal(ctx, le)"),
 		root("TestFailedSealReleases")},
 }

@@ -23,6 +23,7 @@ const (
 	Unknown       = 74 // EX_IOERR
 	Held          = 75 // EX_TEMPFAIL
 	Lost          = 79 // the first code that sysexits(3) does not use
+	Done          = 80
 	Timeout       = 124
 	Internal      = 125
 	NotExecutable = 126
@@ -43,6 +44,7 @@ var Codes = []struct {
 	{"74", "unknown: the store did not answer; the request may have taken effect"},
 	{"75", "held: another process holds the lock (run: -E changes this code) or the mark, or the lock is paused"},
 	{"79", "lost: the lock was lost while the command ran, and the command was stopped"},
+	{"80", "done: the command has already succeeded for the tick of --once or --once-per"},
 	{"124", "timeout: the command was stopped after --timeout"},
 	{"125", "internal: an error of rowlock itself"},
 	{"126", "the command cannot be executed"},
@@ -90,6 +92,8 @@ func OfAcquire(err error) error {
 		return With(Unavailable, err)
 	case errors.Is(err, rowlock.ErrHeld):
 		return With(Held, err)
+	case errors.Is(err, rowlock.ErrDone):
+		return With(Done, err)
 	case errors.Is(err, context.Canceled):
 		return With(Internal, err)
 	default:

@@ -143,18 +143,41 @@ func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
 
 // release releases the lease after the whole group has ended, and returns the final exit code.
 func (j *Job) release(code int) int {
+	if j.Lease.Tick() != "" && code == 0 && j.Outcome == Exited {
+		return j.releaseDone()
+	}
 	err := j.Lease.Release(context.Background())
 	switch {
 	case err == nil || code == exit.Lost:
 		return code
 	case errors.Is(err, rowlock.ErrLost):
-		j.say(terminal.Error, "lost", fmt.Sprintf("%s, before the command ended with exit code %d", terminal.Plain(err), code))
-		j.Outcome = Lost
-		return exit.Lost
+		return j.lostBefore(err, code)
 	default:
 		j.say(terminal.Warn, "not released", fmt.Sprintf("the command has ended, and its lock becomes free when the lease expires: %s", terminal.Plain(err)))
 		return code
 	}
+}
+
+// releaseDone ends the lease and records its tick, after the command has succeeded. It returns the final exit code. If
+// the tick may be open, a later run may start the command again, so the exit code is not 0.
+func (j *Job) releaseDone() int {
+	err := j.Lease.ReleaseDone(context.Background())
+	switch {
+	case err == nil:
+		return exit.OK
+	case errors.Is(err, rowlock.ErrLost):
+		return j.lostBefore(err, exit.OK)
+	default:
+		j.say(terminal.Error, "not recorded", fmt.Sprintf("the command has succeeded, but tick %q may be open, so that a later run starts it again: %s", j.Lease.Tick(), terminal.Plain(err)))
+		return exit.Unknown
+	}
+}
+
+// lostBefore reports that the lease was lost before the command ended.
+func (j *Job) lostBefore(err error, code int) int {
+	j.say(terminal.Error, "lost", fmt.Sprintf("%s, before the command ended with exit code %d", terminal.Plain(err), code))
+	j.Outcome = Lost
+	return exit.Lost
 }
 
 func (j *Job) say(level slog.Level, event, sentence string) {

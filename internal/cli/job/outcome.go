@@ -7,6 +7,7 @@ const (
 	TimedOut = "timeout"
 	Lost     = "lost"
 	Failed   = "failed" // the command could not be started
+	Done     = "done"   // an earlier run has succeeded for the tick
 	Held     = "held"
 	Skipped  = "skipped"
 )

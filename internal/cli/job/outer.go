@@ -19,6 +19,7 @@ const (
 	EnvHolder    = "ROWLOCK_HOLDER"
 	envExpiresAt = "ROWLOCK_EXPIRES_AT"
 	envSlot      = "ROWLOCK_SLOT"
+	envTick      = "ROWLOCK_TICK"
 	envLocks     = "ROWLOCK_LOCKS" // all locks under which the command runs, if runs are nested
 )
 
@@ -112,7 +113,10 @@ func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string) sys
 	if slot != "" {
 		inner = append(inner, envSlot+"="+slot)
 	}
-	return append(e.Without(envName, envToken, EnvHolder, envExpiresAt, envLocks, envSlot), inner...)
+	if tick := lease.Tick(); tick != "" {
+		inner = append(inner, envTick+"="+tick)
+	}
+	return append(e.Without(envName, envToken, EnvHolder, envExpiresAt, envLocks, envSlot, envTick), inner...)
 }
 
 // Nested reports whether e is the environment of a command that "rowlock run" has started.
