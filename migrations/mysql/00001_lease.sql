@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS rowlock_lease (
                                           -- nor has a minimum hold to wait for sets 1970, so that the lock is free even if the clock is set back
     reserved_for CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL, -- the process for which the last release reserved the lock until
                                                                       -- held_until (for 50 ms); NULL while the lock is held
+    done         VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL, -- the last tick that a release recorded as done; NULL if there is none
     -- The queue is in the row of the lock, so that each statement locks only this row. With a separate table of
     -- waiters, a release and a waiter would lock rows in opposite orders, and could deadlock.
     waiters      VARCHAR(3700) CHARACTER SET ascii COLLATE ascii_bin NULL, -- the ids of the waiting processes, separated by commas: at most 100

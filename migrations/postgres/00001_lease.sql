@@ -15,6 +15,7 @@ CREATE TABLE rowlock_lease (
     held_until   timestamptz NOT NULL, -- until this time no other holder is granted the lock. A release that neither reserves the lock
                                        -- nor has a minimum hold to wait for sets 1970, so that the lock is free even if the clock is set back
     reserved_for uuid        NULL,     -- the waiter for which the last release reserved the lock until held_until (for 50 ms); NULL if there is no reservation
+    done         text        NULL,     -- the last tick that a release recorded as done; NULL if there is none
     PRIMARY KEY (namespace, name)
 ) WITH (
     fillfactor = 50,

@@ -53,6 +53,7 @@ type Answer struct {
 	Ahead         int    // how many waiters have waited longer, as far as the store knows
 	Missed        string // the id of the waiter that the lock was reserved for and that did not acquire it; set only when a waiter is granted the lock
 	Pending       bool   // a later release may grant the request
+	Done          string // the last tick that is done; set only if the lock was granted
 	Sealed        bool   // the grant raised the fence mark; set only if Seal of the request is set
 }
 
@@ -73,7 +74,7 @@ func (a *Answer) Held() *driver.Held {
 func GrantOf(r driver.Request, a Answer) driver.Grant {
 	return driver.Grant{
 		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
-		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Sealed: a.Sealed,
+		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Done: a.Done, Sealed: a.Sealed,
 	}
 }
 
@@ -149,7 +150,7 @@ func statusRow(r Rows) (driver.Status, error) {
 	var s driver.Status
 	var state string
 	var age, expiresIn, freeIn int64
-	err := r.Scan(&s.Key.Namespace, &s.Key.Name, &state, &s.Token, &s.Holder, &s.Note, &age, &expiresIn, &freeIn)
+	err := r.Scan(&s.Key.Namespace, &s.Key.Name, &state, &s.Token, &s.Holder, &s.Note, &age, &expiresIn, &freeIn, &s.Done)
 	if err != nil {
 		return s, err
 	}

@@ -34,7 +34,7 @@ func New(db *sql.DB, t sqltable.Table) *Backend {
 // Capabilities returns the guarantees of lease rows in SQLite.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
-		Backend: "sqllock/sqlite", Token: driver.LinearizableToken, Wakes: watchable, Pauses: true,
+		Backend: "sqllock/sqlite", Token: driver.LinearizableToken, Wakes: watchable, Pauses: true, Ticks: true,
 		Warnings: b.waiters.warnings(),
 	}
 }
@@ -111,7 +111,7 @@ func (b *Backend) grant(ctx context.Context, q sqlbase.Querier, r driver.Request
 	granted, err := sqlbase.QueryOne(ctx, q, b.file.sql["acquire"], []any{
 		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
 		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(), w.param(),
-	}, &a.Token)
+	}, &a.Token, &a.Done)
 	a.Verdict = sqlbase.Contended
 	if granted {
 		a.Verdict = sqlbase.Granted
@@ -183,10 +183,15 @@ type grantID struct {
 }
 
 // Release does not wait for the disk if the file has a write-ahead log. A release that is lost when the machine
-// crashes delays the next grant by at most one TTL. The next grant flushes all earlier writes.
+// crashes delays the next grant by at most one TTL. The next grant flushes all earlier writes. A release that records a
+// tick waits for the disk, because the tick must not be lost.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
-	err := b.end(ctx, unflushed, "release", append(grant, g.MinHold.Microseconds()), func(q sqlbase.Querier, a *sqlbase.Answer) error {
+	d := unflushed
+	if g.Done != "" {
+		d = flushed
+	}
+	err := b.end(ctx, d, "release", append(grant, g.MinHold.Microseconds(), g.Done), func(q sqlbase.Querier, a *sqlbase.Answer) error {
 		_, err := sqlbase.QueryOne(ctx, q, b.file.sql["released_before"], grant, &a.Verdict)
 		return err
 	})

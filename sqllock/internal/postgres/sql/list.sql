@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace; $2 is 1 to list every namespace, else 0.
--- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free.
+-- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last tick that is done, or an empty text.
 -- Promise: reads only, and waits for no other transaction.
 SELECT l.namespace, l.name,
        CASE WHEN l.nonce IS NOT NULL AND l.expires_at > c.now THEN 'held'
@@ -9,7 +9,8 @@ SELECT l.namespace, l.name,
        l.token, l.holder, l.note,
        CASE WHEN l.token > 0 THEN (extract(epoch FROM c.now - l.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS age_us,
        CASE WHEN l.token > 0 THEN (extract(epoch FROM l.expires_at - c.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS expires_in_us,
-       (extract(epoch FROM greatest(l.held_until, c.now) - c.now)::float8 * 1e6::float8)::bigint AS free_in_us
+       (extract(epoch FROM greatest(l.held_until, c.now) - c.now)::float8 * 1e6::float8)::bigint AS free_in_us,
+       coalesce(l.done, '') AS done
   FROM rowlock_lease l, (SELECT clock_timestamp() AS now) c
  WHERE l.namespace = $1::text OR $2::bigint = 1
  ORDER BY l.namespace, l.name

@@ -1,5 +1,5 @@
 -- Parameters: ?1 namespace; ?2 name.
--- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free.
+-- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last tick that is done, or an empty text.
 -- Promise: reads only.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
@@ -12,6 +12,7 @@ SELECT l.namespace, l.name,
        l.token, l.holder, l.note,
        CASE WHEN l.token > 0 THEN c.now - l.acquired_at ELSE 0 END AS age_us,
        CASE WHEN l.token > 0 THEN l.expires_at - c.now ELSE 0 END AS expires_in_us,
-       max(l.held_until, c.now) - c.now AS free_in_us
+       max(l.held_until, c.now) - c.now AS free_in_us,
+       coalesce(l.done, '') AS done
   FROM rowlock_lease l, clock c
  WHERE l.namespace = ?1 AND l.name = ?2

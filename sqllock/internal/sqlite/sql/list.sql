@@ -1,5 +1,5 @@
 -- Parameters: ?1 namespace; ?2 is 1 to list every namespace, else 0.
--- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free.
+-- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last tick that is done, or an empty text.
 -- Promise: reads only.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
@@ -12,7 +12,8 @@ SELECT l.namespace, l.name,
        l.token, l.holder, l.note,
        CASE WHEN l.token > 0 THEN c.now - l.acquired_at ELSE 0 END AS age_us,
        CASE WHEN l.token > 0 THEN l.expires_at - c.now ELSE 0 END AS expires_in_us,
-       max(l.held_until, c.now) - c.now AS free_in_us
+       max(l.held_until, c.now) - c.now AS free_in_us,
+       coalesce(l.done, '') AS done
   FROM rowlock_lease l, clock c
  WHERE l.namespace = ?1 OR ?2 = 1
  ORDER BY l.namespace, l.name

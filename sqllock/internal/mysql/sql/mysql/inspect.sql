@@ -1,5 +1,5 @@
 -- Parameters: in this order: namespace; name. Both are in base64.
--- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free.
+-- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last tick that is done, or an empty text.
 -- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        l.namespace, l.name,
@@ -10,6 +10,7 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        l.token, CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
        IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)), 0) AS age_us,
        IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS expires_in_us,
-       GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us
+       GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us,
+       CAST(COALESCE(l.done, '') AS BINARY) AS done
   FROM rowlock_lease AS l
  WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
