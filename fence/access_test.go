@@ -198,7 +198,7 @@ func TestFewPrivilegesAreNeededForCheckHeld(t *testing.T) {
 			require.NoError(t, hold(reader))
 			require.ErrorContains(t, e.guard(reader).ReleaseOnCommit(lease.Context(), nothing), "privilege")
 			require.NoError(t, lease.Err())
-			columns := "nonce, expires_at, held_until"
+			columns := "nonce, expires_at, held_until, done"
 			if s.dialect == migrations.Postgres { // the release notifies the oldest waiter
 				columns += ", reserved_for"
 			}

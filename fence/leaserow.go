@@ -48,9 +48,11 @@ func (m marks) held(ctx context.Context, q querier, c claim) error {
 	}
 }
 
-// release ends the claim's lease when q's transaction commits, if the lease is alive.
+// release ends the claim's lease when q's transaction commits, if the lease is alive. If the lease belongs to a tick of
+// rowlock.Once, the commit records the tick as done.
 func (m marks) release(ctx context.Context, q querier, c claim) error {
-	args := append([]any{c.lease.MinHold().Microseconds()}, m.key(c, c.lease.Name())...)
+	tick := sql.NullString{String: m.encode(c.lease.Tick()), Valid: c.lease.Tick() != ""}
+	args := append([]any{c.lease.MinHold().Microseconds(), tick}, m.key(c, c.lease.Name())...)
 	rows, err := q.change(ctx, m.sql["release_lease"], append(args, c.lease.Nonce().String(), int64(c.lease.Token()))...)
 	if err != nil || rows == 1 {
 		return err

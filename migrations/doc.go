@@ -57,7 +57,7 @@
 // user. For CheckHeld that user needs the first of these privileges. For ReleaseOnCommit the user needs all of them:
 //
 //	GRANT SELECT ON rowlock_lease TO app;
-//	GRANT UPDATE (nonce, expires_at, held_until, reserved_for) ON rowlock_lease TO app;
+//	GRANT UPDATE (nonce, expires_at, held_until, reserved_for, done) ON rowlock_lease TO app;
 //	GRANT SELECT ON rowlock_lease_waiter TO app; -- on Postgres, whose waiters are notified
 //
 // Only the owner of a table can protect the table with fence.Protect. A user that writes to a protected table needs no

@@ -3,16 +3,19 @@ package sqllock_test
 import (
 	"context"
 	sqldriver "database/sql/driver"
+	"strings"
 	"sync/atomic"
 
 	"modernc.org/sqlite"
 )
 
-// counted wraps the driver of SQLite, and counts the prepared statements that are open.
+// counted wraps the driver of SQLite. It counts the prepared statements that are open, and how often a connection was
+// set to commit without a flush.
 type counted struct {
-	sqlite sqlite.Driver
-	dsn    string
-	open   atomic.Int64
+	sqlite  sqlite.Driver
+	dsn     string
+	open    atomic.Int64
+	relaxed atomic.Int64
 }
 
 func (d *counted) Driver() sqldriver.Driver { return &d.sqlite }
@@ -49,6 +52,13 @@ func (c *countedConn) PrepareContext(ctx context.Context, query string) (sqldriv
 	}
 	c.driver.open.Add(1)
 	return &countedStmt{stmt.(sqliteStmt), c.driver}, nil
+}
+
+func (c *countedConn) ExecContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	if strings.Contains(query, "synchronous = NORMAL") {
+		c.driver.relaxed.Add(1)
+	}
+	return c.sqliteConn.ExecContext(ctx, query, args)
 }
 
 type sqliteStmt interface {

@@ -161,7 +161,7 @@ func TestSQLiteWaitersWatchTheFile(t *testing.T) {
 	require.NoError(t, err)
 	longer := strings.ReplaceAll(string(text), "50000", "60000000") // as long as the test needs
 	began := time.Now()
-	rows, err := s.raw.QueryContext(t.Context(), longer, g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token), int64(0))
+	rows, err := s.raw.QueryContext(t.Context(), longer, g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token), int64(0), nil)
 	require.NoError(t, err)
 	require.True(t, rows.Next())
 	require.NoError(t, rows.Close())
@@ -242,6 +242,23 @@ func TestSQLiteLeavesSynchronousAlone(t *testing.T) {
 			require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&now))
 			assert.Equal(t, 4321, now)
 		})
+	}
+}
+
+// A release that records a tick waits for the disk, so that a power cut does not undo it. Other releases do not wait.
+func TestSQLiteFlushesATick(t *testing.T) {
+	t.Parallel()
+	statements := &counted{dsn: "file:" + filepath.Join(t.TempDir(), "locks.db") + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"}
+	db := sql.OpenDB(statements)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	require.NoError(t, migrations.Up(t.Context(), db, migrations.SQLite))
+	b := sqllock.SQLite(db)
+	for tick, relaxed := range map[string]int64{"": 1, "2026-11-23T00:00:00Z": 0} {
+		g := acquire(t, b, request("job"))
+		g.Done = tick
+		before := statements.relaxed.Load()
+		require.NoError(t, b.Release(t.Context(), g))
+		assert.Equal(t, relaxed, statements.relaxed.Load()-before, "tick %q", tick)
 	}
 }
 

@@ -4,6 +4,7 @@ package sqlbase
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -76,6 +77,11 @@ func GrantOf(r driver.Request, a Answer) driver.Grant {
 		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
 		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Done: a.Done, Sealed: a.Sealed,
 	}
+}
+
+// Tick returns the tick of a release as a parameter of release.sql: NULL if g has no tick.
+func Tick(g driver.Grant) sql.NullString {
+	return sql.NullString{String: g.Done, Valid: g.Done != ""}
 }
 
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

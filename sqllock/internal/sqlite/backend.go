@@ -191,7 +191,7 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if g.Done != "" {
 		d = flushed
 	}
-	err := b.end(ctx, d, "release", append(grant, g.MinHold.Microseconds(), g.Done), func(q sqlbase.Querier, a *sqlbase.Answer) error {
+	err := b.end(ctx, d, "release", append(grant, g.MinHold.Microseconds(), sqlbase.Tick(g)), func(q sqlbase.Querier, a *sqlbase.Answer) error {
 		_, err := sqlbase.QueryOne(ctx, q, b.file.sql["released_before"], grant, &a.Verdict)
 		return err
 	})

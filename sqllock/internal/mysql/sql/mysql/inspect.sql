@@ -11,6 +11,6 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)), 0) AS age_us,
        IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS expires_in_us,
        GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us,
-       CAST(COALESCE(l.done, '') AS BINARY) AS done
+       COALESCE(CAST(l.done AS BINARY), x'') AS done
   FROM rowlock_lease AS l
  WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
