@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
@@ -32,20 +34,32 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if err != nil {
 		return driver.Grant{}, err
 	}
-	token, granted := cmd.Val().(int64)
-	if granted && waiter != "" {
+	token, tick, ok := granted(cmd)
+	if ok && waiter != "" {
 		b.places.Granted(r.Key)
 	}
-	if !granted {
+	if !ok {
 		a, err := redisbase.Read(cmd)
 		if err != nil {
 			return driver.Grant{}, err
 		}
 		return driver.Grant{}, a.Held()
 	}
-	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 	if confirmed < b.options.replicas {
 		return driver.Grant{}, b.unconfirmed(ctx, g, confirmed)
 	}
+	g.Done = tick
 	return g, nil
+}
+
+// granted decodes the reply of a script that has granted a lock: the token, and the last tick if the lock has one.
+func granted(cmd *redis.Cmd) (token driver.Token, tick string, ok bool) {
+	reply := cmd.Val()
+	if pair, two := reply.([]any); two && len(pair) == 2 {
+		reply = pair[0]
+		tick, _ = pair[1].(string)
+	}
+	n, ok := reply.(int64)
+	return driver.Token(n), tick, ok
 }

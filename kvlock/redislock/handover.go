@@ -35,7 +35,7 @@ func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Requ
 	if err != nil {
 		return driver.Grant{}, err
 	}
-	token, settled := cmd.Val().(int64)
+	token, tick, settled := granted(cmd)
 	switch {
 	case !settled:
 		a, err := redisbase.Read(cmd)
@@ -49,10 +49,11 @@ func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Requ
 	if waiter != "" {
 		b.places.Granted(r.Key)
 	}
-	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 	if confirmed < b.options.replicas {
 		// The error must not match NotApplied, because the old grant has ended.
 		return driver.Grant{}, fmt.Errorf("%s", b.unconfirmed(ctx, g, confirmed)) //nolint:errorlint // see above
 	}
+	g.Done = tick
 	return g, nil
 }

@@ -11,12 +11,13 @@ import (
 
 // Answer is the reply of the scripts for one lock: a verdict, the token, the holder and note of the current grant, and
 // two or three numbers. The numbers are durations in microseconds. For a waiter, the last one is the number of waiters
-// before it.
+// before it. The state of a lock also has its last tick.
 type Answer struct {
 	Verdict      string
 	Token        driver.Token
 	Holder, Note string
 	Times        [3]time.Duration
+	Done         string
 }
 
 // Read decodes the reply of a script.
@@ -26,18 +27,21 @@ func Read(cmd *redis.Cmd) (Answer, error) {
 	if err != nil || len(list) == 0 {
 		return a, err
 	}
-	if len(list) < 6 || len(list) > 7 {
+	if len(list) < 6 || len(list) > 8 {
 		return a, fmt.Errorf("unexpected reply of a script: %v", list)
 	}
-	var ok [7]bool
+	var ok [8]bool
 	a.Verdict, ok[0] = list[0].(string)
 	token, isToken := list[1].(int64)
 	a.Token, ok[1] = driver.Token(token), isToken
 	a.Holder, ok[2] = list[2].(string)
 	a.Note, ok[3] = list[3].(string)
-	for i, v := range list[4:] {
+	for i, v := range list[4:min(len(list), 7)] {
 		us, isNumber := v.(int64)
 		a.Times[i], ok[4+i] = time.Duration(us)*time.Microsecond, isNumber
+	}
+	if len(list) == 8 {
+		a.Done, ok[7] = list[7].(string)
 	}
 	for i := range list {
 		if !ok[i] {

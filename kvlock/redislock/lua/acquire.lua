@@ -1,7 +1,7 @@
 -- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, holder, note; TTL, minimum hold and hand-over delay in microseconds; how long the server remembers the lock, in milliseconds; the id of the waiter that sends the request, or an empty text.
--- Result: the token if the lock is granted. Otherwise a verdict, the token, the holder and note of the current grant, microseconds since the grant, microseconds until the lock is free, and the number of waiters before this one.
+-- Result: the token if the lock is granted, and with it the last tick if the lock has one. Otherwise a verdict, the token, the holder and note of the current grant, microseconds since the grant, microseconds until the lock is free, and the number of waiters before this one.
 -- Promise: writes only if it grants the lock or adds a waiter to the queue. A request with the nonce of the current grant gets that grant again. A released lock that is reserved for this waiter is granted to it.
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock', 'done')
 local nonce, free, clock = row[1], row[3] or 0, row[4] or 0
 -- If the lock was deleted, its last token was not larger than the record's top.
 local token = row[2] or KEYS[2] and redis.call('HMGET', KEYS[2], 'top')[1] or 0
@@ -45,5 +45,8 @@ local digits = function(x)
 end
 redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits(token), 'holder', ARGV[2], 'note', ARGV[3],
     'acquired_at', digits(acquired), 'expires_at', ending, 'held_until', digits(free), 'clock', present)
+if row[5] then -- the key of a lock with a tick does not expire
+    return {tonumber(token), row[5]}
+end
 redis.call('PEXPIRE', KEYS[1], ARGV[7])
 return tonumber(token)

@@ -3,7 +3,7 @@
 -- Result: a verdict and the token. If a live lease was not ended, also its holder and note, microseconds since the grant, and microseconds until the lock is free.
 -- Promise: raises the token, so that the old holder is fenced. Sets the lock's clock to the server's clock, even if the server's clock was set back.
 local number = function(x) return string.format('%.0f', x) end
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'done')
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local now = math.max(clock, tonumber(row[8]) or 0)
@@ -16,6 +16,8 @@ end
 local token = math.max(tonumber(row[2]) + 1, now)
 redis.call('HSET', KEYS[1], 'nonce', '', 'token', number(token),
     'expires_at', number(math.min(tonumber(row[6]), clock)), 'held_until', number(clock), 'clock', number(clock))
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
+if not row[9] then -- the key of a lock with a tick does not expire
+    redis.call('PEXPIRE', KEYS[1], ARGV[3])
+end
 redis.pcall('PUBLISH', KEYS[1], '')
 return {'released', token, '', '', 0, 0}

@@ -1,9 +1,16 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock, which is also the name of its channel; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce; token, or 0 for any token; minimum hold in microseconds; retention in milliseconds; the text with which the names of waiters' channels begin; 1 if subscribers may be connected to other servers.
+-- Parameters: KEYS[1] the lock, which is also the name of its channel; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce; token, or 0 for any token; minimum hold in microseconds; retention in milliseconds; the text with which the names of waiters' channels begin; 1 if subscribers may be connected to other servers; the tick to record, or an empty text.
 -- Result: 1 if this request or an earlier one has released the lock; 0 if the grant is unknown.
--- Promise: may be repeated for five minutes, after which the lock is deleted. The record's token is at least as large as the lock's token. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for that waiter for 50 ms. If no waiter was notified, notifies all subscribers of the lock's channel.
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for')
+-- Promise: may be repeated for five minutes, after which a lock without a tick is deleted. Records the tick, and then the lock's key does not expire. The record's token is at least as large as the lock's token. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for that waiter for 50 ms. If no waiter was notified, notifies all subscribers of the lock's channel.
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for', 'done')
+local function record()
+    redis.call('HSET', KEYS[1], 'done', ARGV[7])
+    redis.call('PEXPIRE', KEYS[1], '3153600000000') -- a hundred years, because PERSIST would need one more right
+end
 if row[1] == '' and row[2] == ARGV[2] then
+    if ARGV[7] ~= '' then
+        record() -- again, because WAIT waits only for replicas to receive a write
+    end
     return 1
 end
 if row[1] ~= ARGV[1] or (ARGV[2] ~= '0' and row[2] ~= ARGV[2]) then
@@ -26,7 +33,11 @@ if KEYS[2] then
         redis.call('HSET', KEYS[2], 'top', row[2])
     end
 end
-redis.call('PEXPIRE', KEYS[1], free == now and memory or string.format('%.0f', math.ceil((free - now) / 1000) + memory))
+if ARGV[7] ~= '' then
+    record()
+elseif not row[7] then
+    redis.call('PEXPIRE', KEYS[1], free == now and memory or string.format('%.0f', math.ceil((free - now) / 1000) + memory))
+end
 if reserved == '' then
     redis.pcall('PUBLISH', KEYS[1], '') -- pcall, so that an account that may not publish can still release
 end
