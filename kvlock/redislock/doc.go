@@ -15,7 +15,7 @@
 //
 // A released lock is deleted after five minutes, so names that are used once do not fill the server. One additional key
 // (on a Cluster, one for each slot) keeps the largest token of the deleted locks. The first token of a new name is
-// larger.
+// larger. A lock with a tick (see rowlock.Once) is kept until it is pruned.
 //
 // # Limits
 //

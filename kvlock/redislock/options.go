@@ -36,7 +36,7 @@ func Prefix(prefix string) Option { return func(o *options) { o.prefix = redisba
 // Retention sets how long the server remembers a lock whose lease was not released, because its holder crashed or let
 // the lease expire. The retention is at least 24 hours. The default is seven days. The server remembers a released lock
 // for five minutes, so that a release whose reply was lost can be repeated. Tokens keep rising after that, because the
-// server keeps the largest token of deleted locks.
+// server keeps the largest token of deleted locks. A lock with a tick (see rowlock.Once) is kept until it is pruned.
 func Retention(d time.Duration) Option { return func(o *options) { o.retention = d } }
 
 // AllowEviction accepts a server whose maxmemory-policy is not noeviction. When its memory is full, such a server

@@ -99,6 +99,23 @@ func TestReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	all[3].called(t)
 }
 
+// A waiter is notified, but its request meets an attempt of another client, so the nodes add it to the set again. If the
+// attempt fails, its undo notifies nobody. If the waiter then gives up, the next waiter is notified.
+func TestAWaiterThatGivesUpWhileTheLockIsFreeCallsTheNext(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3)
+	holder, _ := f.client(t, steadily)
+	redistest.Acquire(t, holder, redistest.Request("job"))
+	holder.Settle()
+	all := row(t, f, 2)
+	for _, node := range f.raw { // as the undo of an attempt does
+		require.NoError(t, node.HSet(t.Context(), string(redlock.DefaultPrefix)+":job", "nonce", "", "held_until", "0").Err())
+	}
+	assert.Empty(t, all[1].woken)
+	all[0].stop()
+	all[1].called(t)
+}
+
 // Promise 9: eight processes acquire and release one name repeatedly, and each is granted at least half of its fair
 // share.
 func TestNobodyStarves(t *testing.T) {
