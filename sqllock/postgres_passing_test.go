@@ -138,14 +138,16 @@ func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	})
 }
 
-// A grant that a release makes is durable, even if the session commits asynchronously by default. A release without a
-// grant needs no flush.
+// A grant that a release makes is durable, even if the session commits asynchronously by default. A release that
+// neither grants nor records a tick needs no flush.
 func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ change, session, want string }{
-		"grants":                            {"SELECT 1", "off", "on"},
-		"grants, where users chose another": {"SELECT 1", "local", "local"},
-		"reserves the lock for the waiter that it notifies": {"UPDATE rowlock_lease_waiter SET nonce = NULL", "on", "off"},
+	for name, c := range map[string]struct{ change, tick, session, want string }{
+		"grants":                            {"SELECT 1", "", "off", "on"},
+		"grants, where users chose another": {"SELECT 1", "", "local", "local"},
+		"reserves the lock for the waiter that it notifies": {"UPDATE rowlock_lease_waiter SET nonce = NULL", "", "on", "off"},
+		"records a tick":            {"UPDATE rowlock_lease_waiter SET nonce = NULL", "tick", "off", "on"},
+		"grants and records a tick": {"SELECT 1", "tick", "off", "on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,6 +156,7 @@ func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 			p.exec(t, "CREATE TABLE before AS SELECT * FROM rowlock_lease")
 			p.exec(t, "CREATE TABLE before_waiter AS SELECT * FROM rowlock_lease_waiter")
 			p.holder.sent.take()
+			p.held.Done = c.tick
 			require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
 			var statement pgx.TraceQueryStartData
 			for _, s := range p.holder.sent.take() { // holder.sent also contains the statements of the listening connection

@@ -192,8 +192,8 @@ func TestPostgresRenewalsAreHeapOnly(t *testing.T) {
 }
 
 // A grant and a renewal are durable even if the session commits asynchronously by default. If a renewal were lost in
-// a crash, the lease could end before the deadline that its holder relies on. A release never waits for the disk. The
-// changed setting is restored when the statement ends.
+// a crash, the lease could end before the deadline that its holder relies on. A release waits for the disk only if it
+// records a tick. The changed setting is restored when the statement ends.
 func TestPostgresChoosesItsDurability(t *testing.T) {
 	p := newPostgresTest(t)
 	acquire(t, p.Backend, request("first of all, which makes the server known"))
@@ -235,10 +235,14 @@ func TestPostgresChoosesItsDurability(t *testing.T) {
 	g := acquire(t, p.Backend, request("job"))
 	again("local", "local", "what the user chose otherwise is kept")
 	p.exec(t, "CREATE TABLE rowlock_lease_before AS SELECT * FROM rowlock_lease")
-	require.NoError(t, p.Release(t.Context(), g))
-	p.exec(t, "DELETE FROM rowlock_lease")
-	p.exec(t, "INSERT INTO rowlock_lease SELECT * FROM rowlock_lease_before")
-	again("on", "off", "release")
+	for tick, settings := range map[string][]string{"": {"on", "off"}, "tick": {"off", "on"}, "another": {"local", "local"}} {
+		g.Done = tick
+		p.sent.take()
+		require.NoError(t, p.Release(t.Context(), g))
+		p.exec(t, "DELETE FROM rowlock_lease")
+		p.exec(t, "INSERT INTO rowlock_lease SELECT * FROM rowlock_lease_before")
+		again(settings[0], settings[1], "release, tick "+tick)
+	}
 }
 
 func (p *postgresTest) async(t *testing.T, commit string) *pgx.Conn {

@@ -62,6 +62,15 @@ func TestAnOldTableSaysWhatToDo(t *testing.T) {
 	})
 }
 
+// The same holds if only the column of the ticks is missing.
+func TestATableWithoutTicksSaysWhatToDo(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		s.exec(t, "ALTER TABLE rowlock_lease DROP COLUMN done")
+		calls := everyCall(t, s, s.open())
+		outdated(t, s.table, map[string]error{"acquire": calls["acquire"], "release": calls["release"], "list": calls["list"], "inspect": calls["inspect"]})
+	})
+}
+
 // If the meta table has no row, the error of every call names the command to run.
 func TestAMissingMetaRowSaysWhatToDo(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {

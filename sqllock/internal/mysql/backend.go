@@ -47,7 +47,7 @@ func New(db *sql.DB, t sqltable.Table) *Backend {
 // Capabilities returns the guarantees of lease rows in MySQL and MariaDB.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
-		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Pauses: true, Warnings: b.warnings,
+		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Pauses: true, Ticks: true, Warnings: b.warnings,
 	}
 }
 
@@ -90,7 +90,8 @@ func (b *Backend) usage() sqlbase.Usage { return sqlbase.UsageOf(b.db) }
 
 // Acquire makes one attempt. It takes one round trip if the lock is granted and two if it is refused, because no
 // MySQL statement both changes a row and returns one. A grant takes one more round trip if Acquire has to run
-// look.sql first. It does so for a waiter, and if the last result of look.sql is too old.
+// look.sql first. It does so for a waiter, and if the last result of look.sql is too old. A grant of a lock with a tick
+// takes one more round trip, which reads the tick.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -149,26 +150,22 @@ func (b *Backend) ask(ctx context.Context, s *server, r driver.Request, known *m
 		return a, err
 	}
 	if a.Verdict == sqlbase.Contended {
-		token, granted, err := b.attempt(ctx, s, r, "acquire", b.acquireArgs(s, r, a.metaRow))
+		grant, granted, err := b.attempt(ctx, s, r, "acquire", b.acquireArgs(s, r, a.metaRow))
 		if err != nil || granted {
-			return grantedAs(token), err
+			return looked{Answer: grant}, err
 		}
 		if a, err = b.look(ctx, s, r); err != nil {
 			return a, err
 		}
 	}
 	if a.Verdict == sqlbase.Missing {
-		token, granted, err := b.attempt(ctx, s, r, "insert", insertArgs(s, r))
+		grant, granted, err := b.attempt(ctx, s, r, "insert", insertArgs(s, r))
 		if err != nil || granted {
-			return grantedAs(token), err
+			return looked{Answer: grant}, err
 		}
 		a.Verdict = sqlbase.Contended
 	}
 	return a, nil
-}
-
-func grantedAs(token int64) looked {
-	return looked{Answer: sqlbase.Answer{Verdict: sqlbase.Granted, Token: token}}
 }
 
 // look runs look.sql, which reads why a lock is not granted. It stores the meta row, on which later grants may rely.
@@ -191,10 +188,11 @@ func (b *Backend) look(ctx context.Context, s *server, r driver.Request) (a look
 	return a, nil
 }
 
-// attempt runs a statement that grants r, and returns the token. Nothing is granted if another session has locked the
-// row or has acquired the lock first. A trigger on the table can hide LAST_INSERT_ID. In that case attempt reads the
-// token from the row.
-func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb string, args []any) (token int64, granted bool, err error) {
+// attempt runs a statement that grants r, and returns the token and the last tick that is done. Nothing is granted if
+// another session has locked the row or has acquired the lock first. If a tick is done, LAST_INSERT_ID is negative, and
+// attempt reads both from the row. It does the same if a trigger on the table has hidden LAST_INSERT_ID.
+func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb string, args []any) (a sqlbase.Answer, granted bool, err error) {
+	a.Verdict = sqlbase.Granted
 	var done sqlbase.Result
 	err = s.retry(ctx, func() (err error) {
 		done, err = s.send(ctx, verb, args...)
@@ -205,17 +203,17 @@ func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb
 		return err
 	})
 	if err != nil || done.Affected == 0 && done.LastID == 0 {
-		return 0, false, err
+		return a, false, err
 	}
-	if done.LastID != 0 {
-		return done.LastID, true, nil
+	if a.Token = done.LastID; a.Token > 0 {
+		return a, true, nil
 	}
 	namespace, name := encoded(r.Key)
-	granted, err = s.queryRow(ctx, "granted", []any{namespace, name, r.Nonce.String()}, &token)
+	granted, err = s.queryRow(ctx, "granted", []any{namespace, name, r.Nonce.String()}, &a.Token, &a.Done)
 	if err != nil {
-		err = fmt.Errorf("read the token of the new grant: %s", err) //nolint:errorlint // the error of this read must not say that the grant had no effect
+		err = fmt.Errorf("read the new grant: %s", err) //nolint:errorlint // the error of this read must not say that the grant had no effect
 	}
-	return token, granted, err
+	return a, granted, err
 }
 
 // acquireArgs returns the parameters of acquire.sql.
@@ -329,7 +327,9 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	}
 	namespace, name := encoded(g.Key)
 	nonce, token, minHold := g.Nonce.String(), int64(g.Token), g.MinHold.Microseconds()
-	args := s.skipLocked(g.Key, []any{minHold, minHold, minHold, namespace, name, nonce, token})
+	tick := sqlbase.Tick(g)
+	tick.String = sqlbind.MySQLText(tick.String)
+	args := s.skipLocked(g.Key, []any{minHold, minHold, minHold, tick, namespace, name, nonce, token})
 	err = s.end(ctx, "release", args, func(a *sqlbase.Answer) (bool, error) {
 		return s.queryRow(ctx, "released_before", []any{token, token, nonce, token, namespace, name}, &a.Verdict)
 	})
@@ -359,9 +359,9 @@ func (b *Backend) handOver(ctx context.Context, s *server, from driver.Grant, r 
 	if !s.mariadb {
 		args = append(s.skipLocked(from.Key, args), nonce, before)
 	}
-	begun, granted, err := b.attempt(ctx, s, r, "hand_over", append(args, closedFor))
+	a, granted, err := b.attempt(ctx, s, r, "hand_over", append(args, closedFor))
 	if err != nil || granted {
-		return sqlbase.Answer{Verdict: sqlbase.Granted, Token: begun}, err
+		return a, err
 	}
 	found, err := s.queryRow(ctx, "hand_over_refused", []any{nonce, before, token, closedFor, minHeld, namespace, name}, a.Dest()...)
 	if err == nil && !found {

@@ -32,7 +32,12 @@ func TestMySQLWorksUnderTriggers(t *testing.T) {
 		third := mustAcquire(t, f, request("a"))
 		assert.Greater(t, third.Token, second.Token)
 		assert.EqualValues(t, third.Token, f.int(t, "SELECT token FROM rowlock_lease WHERE name = 'a'"))
+		third.Done = "tick"
 		require.NoError(t, f.Release(limited(t), third))
+		fourth := mustAcquire(t, f, request("a"))
+		assert.Equal(t, "tick", fourth.Done)
+		assert.EqualValues(t, fourth.Token, f.int(t, "SELECT token FROM rowlock_lease WHERE name = 'a'"))
+		require.NoError(t, f.Release(limited(t), fourth))
 		assert.Positive(t, f.int(t, "SELECT COUNT(*) FROM audit"))
 	})
 }

@@ -43,7 +43,7 @@ func newBackend(h handle, t sqltable.Table) *Backend {
 // Capabilities returns the guarantees of lease rows in Postgres.
 func (p *Backend) Capabilities() driver.Capabilities {
 	silence := p.waiters.listener.silent()
-	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: silence == notSilent, Pauses: true}
+	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: silence == notSilent, Pauses: true, Ticks: true}
 	c.Warnings = slices.Clip(p.warnings)
 	if silence == pooler {
 		c.Warnings = append(c.Warnings, "waiters poll, because a pooler between this process and the server does not forward notifications: give the locks a separate pool that connects to the server directly")
@@ -104,7 +104,7 @@ func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, er
 		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
 	}
 	var a sqlbase.Answer
-	verb, dest := "acquire", a.Dest()
+	verb, dest := "acquire", append(a.Dest(), &a.Done)
 	by, deposited := p.waiters.asks(r), false
 	switch {
 	case r.Seal != "":
@@ -146,7 +146,7 @@ func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, er
 
 func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
-	verb, args := "release", append(grant, g.MinHold.Microseconds())
+	verb, args := "release", append(grant, g.MinHold.Microseconds(), sqlbase.Tick(g))
 	if g.Token == 0 {
 		if withdrawn, err := p.withdraw(ctx, g); withdrawn || err != nil {
 			return p.classify(ctx, "release", g.Key, err)
@@ -257,7 +257,7 @@ func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant,
 		return g, false, nil
 	}
 	var a sqlbase.Answer
-	found, err = p.one(ctx, "passed", []any{r.Key.Namespace, r.Key.Name, r.Nonce.String()}, &a.Token)
+	found, err = p.one(ctx, "passed", []any{r.Key.Namespace, r.Key.Name, r.Nonce.String()}, &a.Token, &a.Done)
 	if err != nil || !found {
 		return g, false, err
 	}

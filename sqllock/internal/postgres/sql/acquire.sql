@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace; $2 name; $3 nonce; $4 holder; $5 note; $6 TTL, $7 minimum hold and $8 hand-over delay, all three in microseconds.
--- Result: one row, or no row if the meta row is missing: verdict ('granted', or the reason why the lock was not granted); the token of this grant, or else of the lock's last grant; the holder and note of the last grant before this statement; if the lock was not granted, the microseconds since that last grant and until the lock is free, else 0 and 0.
+-- Result: one row, or no row if the meta row is missing: verdict ('granted', or the reason why the lock was not granted); the token of this grant, or else of the lock's last grant; the holder and note of the last grant before this statement; if the lock was not granted, the microseconds since that last grant and until the lock is free, else 0 and 0; if the lock was granted, the last tick that is done, else an empty text.
 -- Promise: is one statement. It waits for at most 25 ms, and only for another transaction that inserts a row of the same name. It writes nothing unless it grants the lock. A grant is durable.
 WITH seen AS MATERIALIZED (
     SELECT m.floor,
@@ -47,7 +47,7 @@ WITH seen AS MATERIALIZED (
                CASE WHEN k.same THEN k.acquired_at ELSE k.now END + $7::bigint::float8 * interval '1 microsecond')
       FROM locked k
      WHERE l.namespace = $1::text AND l.name = $2::text
- RETURNING l.token
+ RETURNING l.token, l.done
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
@@ -60,7 +60,7 @@ WITH seen AS MATERIALIZED (
         ON CONFLICT (namespace, name) DO NOTHING
  RETURNING l.token
 ), granted AS (
-    SELECT token FROM won UNION ALL SELECT token FROM inserted
+    SELECT token, done FROM won UNION ALL SELECT token, NULL FROM inserted
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN NOT s.same_epoch THEN 'epoch'
@@ -78,5 +78,6 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
        CASE WHEN g.token IS NULL AND s.token > 0
             THEN (extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS since_us,
        CASE WHEN g.token IS NULL
-            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS free_in_us
+            THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS free_in_us,
+       coalesce(g.done, '') AS done
   FROM seen s LEFT JOIN granted g ON true

@@ -68,7 +68,7 @@ WITH seen AS MATERIALIZED (
                CASE WHEN k.same THEN k.acquired_at ELSE d.now END + $7::bigint::float8 * interval '1 microsecond')
       FROM locked k, drained d
      WHERE l.namespace = $1::text AND l.name = $2::text
- RETURNING l.token, d.sealed
+ RETURNING l.token, l.done, d.sealed
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
@@ -89,7 +89,7 @@ WITH seen AS MATERIALIZED (
         ON CONFLICT (namespace, resource) DO NOTHING
  RETURNING f.token
 ), granted AS (
-    SELECT token, sealed FROM won UNION ALL SELECT token, EXISTS (SELECT FROM begun) FROM inserted
+    SELECT token, done, sealed FROM won UNION ALL SELECT token, NULL, EXISTS (SELECT FROM begun) FROM inserted
 ), moved AS (
     UPDATE rowlock_lease_waiter w
        SET since = clock_timestamp(), callable = false, nonce = NULL
@@ -114,6 +114,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             THEN (extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS since_us,
        CASE WHEN g.token IS NULL
             THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS free_in_us,
+       coalesce(g.done, '') AS done,
        CASE WHEN g.token IS NULL AND $9::text IS NOT NULL
             THEN (SELECT count(*)
                     FROM rowlock_lease_waiter w

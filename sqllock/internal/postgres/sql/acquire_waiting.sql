@@ -45,7 +45,7 @@ WITH seen AS MATERIALIZED (
                CASE WHEN k.same THEN k.acquired_at ELSE k.now END + $7::bigint::float8 * interval '1 microsecond')
       FROM locked k
      WHERE l.namespace = $1::text AND l.name = $2::text
- RETURNING l.token
+ RETURNING l.token, l.done
 ), left_there AS (
     UPDATE rowlock_lease_waiter w
        SET nonce = CASE WHEN $10::bigint & 1::bigint = 1 THEN $3::text::uuid END, seen_at = clock_timestamp(), callable = true,
@@ -68,7 +68,7 @@ WITH seen AS MATERIALIZED (
         ON CONFLICT (namespace, name) DO NOTHING
  RETURNING l.token
 ), granted AS (
-    SELECT token FROM won UNION ALL SELECT token FROM inserted
+    SELECT token, done FROM won UNION ALL SELECT token, NULL FROM inserted
 ), moved AS (
     -- After this grant, no release chooses the process until the process sends a request for another waiting goroutine.
     -- The waiting time of the process starts again now. The grant also withdraws the deposited request, even if the
@@ -96,6 +96,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             THEN (extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS since_us,
        CASE WHEN g.token IS NULL
             THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS free_in_us,
+       coalesce(g.done, '') AS done,
        CASE WHEN g.token IS NULL AND $9::text IS NOT NULL
             THEN (SELECT count(*)
                     FROM rowlock_lease_waiter w

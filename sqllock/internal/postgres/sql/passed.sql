@@ -1,7 +1,7 @@
 -- Parameters: $1 namespace; $2 name; $3 nonce.
--- Result: one row with the token if the grant of this nonce has not expired, else no row.
+-- Result: one row with the token and the last tick that is done, or an empty text, if the grant of this nonce has not expired, else no row.
 -- Promise: reads one row by its primary key, writes nothing, and waits for no other transaction. Any role can send a notification, so only the row proves the grant.
-SELECT l.token
+SELECT l.token, coalesce(l.done, '') AS done
   FROM rowlock_lease l
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND l.expires_at > clock_timestamp()

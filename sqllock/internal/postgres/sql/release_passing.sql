@@ -1,6 +1,6 @@
--- Parameters: $1 to $5 as in release.sql; $6 the id of a waiter's row that the release must not choose, or NULL.
+-- Parameters: $1 to $6 as in release.sql; $7 the id of a waiter's row that the release must not choose, or NULL.
 -- Result: as in release.sql.
--- Promise: is release.sql with two differences. The release does not choose the waiter $6. If the chosen waiter has deposited a request and its session is alive, the same statement grants the lock to that request. That grant is durable, and the notification reports it.
+-- Promise: is release.sql with two differences. The release does not choose the waiter $7. If the chosen waiter has deposited a request and its session is alive, the same statement grants the lock to that request. That grant is durable, and the notification reports it.
 WITH ours AS MATERIALIZED (
     -- Every statement locks the row of the lock before the row of a waiter, which prevents deadlocks.
     SELECT least(l.acquired_at, clock_timestamp()) + $5::bigint::float8 * interval '1 microsecond' AS min_held_until, clock_timestamp() AS now
@@ -13,7 +13,7 @@ WITH ours AS MATERIALIZED (
     SELECT w.id, w.channel, w.nonce, w.holder, w.note, w.ttl_us, w.min_hold_us, w.handover_us
       FROM ours o, rowlock_lease_waiter w
      WHERE w.namespace = $1::text AND w.name = $2::text
-       AND w.callable AND w.seen_at > o.now - interval '3 seconds' AND w.id IS DISTINCT FROM $6::text::uuid
+       AND w.callable AND w.seen_at > o.now - interval '3 seconds' AND w.id IS DISTINCT FROM $7::text::uuid
      ORDER BY w.since
      LIMIT 1
        FOR UPDATE OF w
@@ -32,9 +32,9 @@ WITH ours AS MATERIALIZED (
       LEFT JOIN rowlock_lease_meta m ON m.id = 1
 ), b AS MATERIALIZED (
     SELECT f.*,
-           CASE WHEN NOT f.passes OR current_setting('synchronous_commit') = 'off'
-                THEN set_config('synchronous_commit', CASE WHEN f.passes THEN 'on' ELSE 'off' END, true) END
-      FROM fit f
+           CASE WHEN NOT d.durable OR current_setting('synchronous_commit') = 'off'
+                THEN set_config('synchronous_commit', CASE WHEN d.durable THEN 'on' ELSE 'off' END, true) END
+      FROM fit f, LATERAL (SELECT f.passes OR $6::text IS NOT NULL AS durable) d
 ), moved AS (
     -- A comment in acquire_waiting.sql explains this update.
     UPDATE rowlock_lease_waiter w
@@ -54,7 +54,8 @@ UPDATE rowlock_lease l
                          THEN b.now + greatest(b.ttl_us + b.handover_us, b.min_hold_us)::float8 * interval '1 microsecond'
                          WHEN b.min_held_until > b.now THEN b.min_held_until
                          WHEN b.id IS NULL THEN 'epoch'
-                         ELSE b.now + interval '50 milliseconds' END
+                         ELSE b.now + interval '50 milliseconds' END,
+       done = coalesce($6::text, l.done)
   FROM b
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)

@@ -1,4 +1,4 @@
--- Parameters: in this order: minimum hold in microseconds, three times; namespace; name; nonce; token (0 means any grant of that nonce); namespace; name. Names are in base64.
+-- Parameters: in this order: minimum hold in microseconds, three times; the tick that is done, or NULL; namespace; name; nonce; token (0 means any grant of that nonce); namespace; name. Names and the tick are in base64.
 -- Result: one row changed if the grant was ended. If no row changed, released_before.sql reads the reason.
 -- Promise: ends only this grant, and keeps the row. An expression reads only columns that are assigned after it, so it reads their old values. The release reserves the lock for 50 ms for the first process of the queue, if that process was seen in the last three seconds. There is no reservation if a minimum hold keeps the lock closed or the lease has expired. A lock that is neither reserved nor closed by a minimum hold is free at once, even if the clock is set back. If the clock is set back, the minimum hold does not get longer. The statement waits for no other transaction on the row of the lock. If another transaction has locked the row, nothing is changed, and released_before.sql returns 'again'.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
@@ -10,7 +10,8 @@ UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
            WHEN waiters IS NOT NULL AND next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND
            ELSE TIMESTAMP'1970-01-01 00:00:00' END,
        expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)),
-       nonce = NULL
+       nonce = NULL,
+       done = COALESCE(CONVERT(FROM_BASE64(?) USING utf8mb4) COLLATE utf8mb4_bin, done)
  WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?)
    AND nonce = ? AND ? IN (0, token)
    AND (SELECT idle.one FROM (
