@@ -122,8 +122,18 @@ func lifeOfALock(t *testing.T, plain, b *Backend, name string) {
 	require.ErrorIs(t, b.Release(ctx, lost), driver.ErrNotHeld)
 	require.NoError(t, b.Release(ctx, g))
 	require.NoError(t, b.Release(ctx, g), "releasing again is no error")
+	for _, tick := range []string{"Zoë 🔒", "2026-11-23T00:00:00Z", ""} { // the last release leaves the tick
+		done := mustAcquire(t, b, request(name))
+		done.Done = tick
+		require.NoError(t, b.Release(ctx, done))
+	}
 	again := mustAcquire(t, b, request(name))
 	assert.Greater(t, again.Token, g.Token)
+	assert.Equal(t, "2026-11-23T00:00:00Z", again.Done)
+	status, err = plain.Inspect(ctx, g.Key)
+	require.NoError(t, err)
+	assert.Equal(t, again.Token, status.Token)
+	assert.Equal(t, again.Done, status.Done)
 	_, err = plain.Acquire(ctx, request(name))
 	requireHeld(t, err, driver.Leased)
 	var open *driver.Held
