@@ -27,11 +27,7 @@ const stubborn = 6
 // chain does the work of a holder. It reads the ends of the chains once. Then it runs a few transactions that append
 // to all chains, mostly without checking the lease. After a rejected write it retries.
 func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tempo, sealer rowlock.Sealer, fenced bool, resources ...string) {
-	var opts []rowlock.Option
-	if sealer != nil {
-		opts = append(opts, rowlock.Fenced(sealer))
-	}
-	h, ok := w.acquire(ctx, w.locker.Acquire, name, append(opts, rowlock.Wait(longestWait))...)
+	h, ok := w.acquire(ctx, w.locker.Acquire, name, append(fencedBy(sealer), rowlock.Wait(longestWait))...)
 	if !ok {
 		return
 	}
@@ -60,6 +56,14 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tem
 		}
 	}
 	h.look()
+}
+
+// fencedBy returns the option for sealer, or none if sealer is nil.
+func fencedBy(sealer rowlock.Sealer) []rowlock.Option {
+	if sealer == nil {
+		return nil
+	}
+	return []rowlock.Option{rowlock.Fenced(sealer)}
 }
 
 // chained is a lease of a worker, and the last values of the chains that the worker has read under the lease.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -42,7 +43,10 @@ func (w *worker) dense(ctx context.Context, r *rand.Rand) {
 
 // lockNames returns the names of all locks that the workers acquire.
 func (o settings) lockNames() []string {
-	all := []string{"chain-0", "chain-1", pairName, controlName, relayName, "churn-0", "churn-1", "churn-2"}
+	all := slices.Concat([]string{"chain-0", "chain-1", pairName, controlName, relayName, "churn-0", "churn-1", "churn-2"}, togetherNames, slotNames)
+	if o.ticks {
+		all = append(all, onceName)
+	}
 	for n := range o.denseNames() {
 		all = append(all, fmt.Sprintf("%s-%03d", denseName, n))
 	}

@@ -16,10 +16,11 @@ type hold struct {
 	*worker
 	lease *rowlock.Lease
 	try   string
+	tick  int64 // of a call of Once
 }
 
 func (h *hold) event(kind history.Kind) history.Event {
-	return history.Event{Kind: kind, Try: h.try, Name: h.lease.Name(), Token: int64(h.lease.Token()), Nonce: h.lease.Nonce().String()}
+	return history.Event{Kind: kind, Try: h.try, Tick: h.tick, Name: h.lease.Name(), Token: int64(h.lease.Token()), Nonce: h.lease.Nonce().String()}
 }
 
 // look checks whether the lease is still held, and logs the answer. The end of trust is read after the answer,
@@ -44,7 +45,11 @@ func (h *hold) look() bool {
 
 func (h *hold) release() {
 	h.log.Write(h.event(history.Release))
-	err := h.lease.Release(context.Background())
+	h.released(h.lease.Release(context.Background()))
+}
+
+// released logs the answer to a release.
+func (h *hold) released(err error) {
 	e := h.event(history.Released)
 	switch {
 	case err == nil:

@@ -4,6 +4,8 @@ package main
 
 import (
 	"time"
+
+	"github.com/rowlock/rowlock"
 )
 
 // job is a worker process's configuration, which it receives on its command line.
@@ -21,7 +23,7 @@ type job struct {
 	Dense  bool
 }
 
-// Each worker runs these loops, which are named after their locks. Every name except the last two also has a chain.
+// Each worker runs these loops, which are named after their locks. Only the churns and the relay have no chain.
 const (
 	chains = 2 // the names chain-0 and chain-1: read, work, and write behind the fence
 	churns = 3 // the names churn-0 and so on: acquire and release only
@@ -31,6 +33,18 @@ const (
 	pairName    = "pair"    // one lock, with two resources in one transaction
 	controlName = "control" // a chain without a fence
 	relayName   = "relay"   // all workers wait for this lock
+)
+
+// togetherNames are the names that calls of AcquireAll acquire together. Other loops acquire one of them.
+var togetherNames = []string{"together-0", "together-1", "together-2"}
+
+// slotNames are the names of which calls of AcquireAny acquire one. There are more loops than slots.
+var slotNames = rowlock.Slots("slot", slots)
+
+const (
+	slots     = 3
+	onceName  = "once" // a job that runs once for each tick, and a chain
+	tickEvery = 500 * time.Millisecond
 )
 
 // left and right are the two resources of the pair.

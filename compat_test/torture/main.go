@@ -36,6 +36,7 @@ type settings struct {
 	grace     time.Duration
 	pace      time.Duration
 	dense     bool
+	ticks     bool // the store keeps ticks
 	mutant    string
 	only      []string // kinds of faults besides kill and stop; if empty, all kinds
 }

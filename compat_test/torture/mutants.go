@@ -20,7 +20,7 @@ type mutant struct {
 	backend  func(driver.Backend) driver.Backend
 	client   func(*client)
 
-	unchecked, blind, rash, deaf bool // the worker's code shows what each of these fields changes
+	unchecked, blind, rash, deaf, partial, roomy bool // the worker's code shows what each of these fields changes
 }
 
 // mutants lists the defects. They are tested on SQLite, because they do not depend on the store.
@@ -37,6 +37,10 @@ var mutants = []mutant{
 	}},
 	{name: "a write is acknowledged before its commit", caughtBy: []string{"W"}, rash: true},
 	{name: "a lease is trusted after its loss was reported", caughtBy: []string{"S7"}, deaf: true},
+	{name: "a call reports all names, and has one", caughtBy: []string{"S13"}, partial: true},
+	{name: "there is one more slot", caughtBy: []string{"S14"}, roomy: true},
+	{name: "a job runs although its tick is done", caughtBy: []string{"S15"}, backend: func(b driver.Backend) driver.Backend { return eager{bare{b}} }},
+	{name: "a release records no tick", caughtBy: []string{"S16"}, backend: func(b driver.Backend) driver.Backend { return tickless{bare{b}} }},
 }
 
 func findMutant(name string) *mutant {
@@ -126,6 +130,23 @@ type patient struct{ bare }
 func (p patient) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	r.TTL = time.Hour
 	return p.Backend.Acquire(ctx, r)
+}
+
+// eager hides the ticks that are done.
+type eager struct{ bare }
+
+func (e eager) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := e.Backend.Acquire(ctx, r)
+	g.Done = ""
+	return g, err
+}
+
+// tickless releases a grant, and does not record its tick.
+type tickless struct{ bare }
+
+func (t tickless) Release(ctx context.Context, g driver.Grant) error {
+	g.Done = ""
+	return t.Backend.Release(ctx, g)
 }
 
 // humble claims that its tokens are only best-effort.

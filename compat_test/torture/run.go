@@ -48,7 +48,8 @@ func torture(ctx context.Context, s store, o settings, folder string) (err error
 	}
 	defer supervisor.close()
 	r.inspector, r.data = supervisor.backend.(driver.Operator), supervisor.data
-	r.anonymous = supervisor.backend.Capabilities().Anonymous
+	caps := supervisor.backend.Capabilities()
+	r.anonymous, r.ticks = caps.Anonymous, caps.Ticks
 
 	r.fleet = &fleet{world: r.world, log: r.log, places: make([]*process, o.workers)}
 	defer r.fleet.abandon()
@@ -67,6 +68,7 @@ func torture(ctx context.Context, s store, o settings, folder string) (err error
 	if err := r.fleet.end(time.Minute); err != nil {
 		return err
 	}
+	r.inspect(ctx)
 	result := &history.Run{Meta: history.Meta{
 		Backend: s.name, Seed: o.seed, TTL: o.ttl, Workers: o.workers, Dense: o.dense, Took: time.Since(begin), Repeat: o.repeat(s.name), Expect: s.expect,
 	}}
@@ -100,7 +102,9 @@ func (r *run) disturb(ctx context.Context, p plan, begin time.Time) error {
 	if r.store.expect.Pruned {
 		beside.Go(func() {
 			for ; ctx.Err() == nil; wait(ctx, 100*time.Millisecond) {
-				_, _ = r.inspector.Prune(ctx, 0) // the store may be unreachable at this moment
+				if time.Since(begin)/(2*r.ttl)%2 == 0 { // a pruned name has no tick, so ticks are checked between the prunings
+					r.prune(ctx)
+				}
 			}
 		})
 	}
@@ -114,6 +118,32 @@ func (r *run) disturb(ctx context.Context, p plan, begin time.Time) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// prune deletes the rows of all free locks. The store may be unreachable at this moment.
+func (r *run) prune(ctx context.Context) {
+	e := history.Event{Kind: history.Pruned, Wall: time.Now().UnixNano(), At: history.Now()}
+	n, err := r.inspector.Prune(ctx, 0)
+	if e.End = history.Now(); n > 0 || err != nil {
+		r.log.Write(e)
+	}
+}
+
+// inspect records for each lock whether it is still held. The workers have ended, so no lock may be held for longer than the
+// limit for the locks of a worker that crashed.
+func (r *run) inspect(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, r.ttl+r.store.expect.Crash)
+	defer cancel()
+	for _, name := range r.lockNames() {
+		e := history.Event{Kind: history.Empty, Name: name, Outcome: history.Held}
+		for ; e.Outcome != history.OK && ctx.Err() == nil; wait(ctx, 20*time.Millisecond) {
+			s, err := r.inspector.Inspect(ctx, driver.Key{Name: name})
+			if err == nil && (s.State == driver.StateFree || s.State == driver.StateExpired) {
+				e.Outcome = history.OK
+			}
+		}
+		r.log.Write(e)
+	}
 }
 
 // heal ends all faults and waits until every lock has been granted after the last fault.

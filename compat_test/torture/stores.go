@@ -28,10 +28,10 @@ func rows(claims string) history.Expect {
 	return history.Expect{Claims: claims, Tokens: linearizable, Audited: true, Pruned: true, Crash: crashBound}
 }
 
-// unaudited returns the expectations for a lease row without an audit. A failover that loses changes would also lose the audit of
-// these changes.
-func unaudited(e history.Expect) history.Expect {
-	e.Audited = false
+// asynchronous returns the expectations for a lease row whose store may lose the last changes in a failover. A failover that loses
+// changes would also lose the audit of these changes, so there is no audit.
+func asynchronous(e history.Expect) history.Expect {
+	e.Audited, e.Forget = false, []string{failover, lossy}
 	return e
 }
 
@@ -78,7 +78,7 @@ var stores = []store{
 	},
 	{
 		name: "redis", servers: []server{{engine: testserver.Redis, options: testserver.Options{Clock: true}}}, open: openRedis,
-		expect:  history.Expect{Claims: "redislock", Tokens: bestEffort, Overlap: []string{serverKill, clockForward, clockBack}, Regress: []string{serverKill}, Crash: crashBound},
+		expect:  history.Expect{Claims: "redislock", Tokens: bestEffort, Overlap: []string{serverKill, clockForward, clockBack}, Regress: []string{serverKill}, Forget: []string{serverKill}, Crash: crashBound},
 		network: true, crash: true, stop: true, clock: true,
 	},
 	{
@@ -105,7 +105,7 @@ var stores = []store{
 	},
 	{
 		name: "postgres-async", cluster: func(ctx context.Context, _ string) (cluster, error) { return postgresPair(ctx, false) }, open: openApart, settle: makeLocks,
-		expect: unaudited(rows("sqllock/postgres")), network: true, own: []string{failover, lossy, lossy},
+		expect: asynchronous(rows("sqllock/postgres")), network: true, own: []string{failover, lossy, lossy},
 	},
 	{
 		name: "postgres-disk", cluster: func(ctx context.Context, _ string) (cluster, error) { return postgresOnDisk(ctx) }, open: openPgx,
@@ -117,7 +117,7 @@ var stores = []store{
 	},
 	{
 		name: "redis-replica", cluster: func(ctx context.Context, _ string) (cluster, error) { return redisPair(ctx) }, open: openRedis,
-		expect:  history.Expect{Claims: "redislock", Tokens: bestEffort, Overlap: []string{failover, lossy}, Crash: crashBound},
+		expect:  history.Expect{Claims: "redislock", Tokens: bestEffort, Overlap: []string{failover, lossy}, Forget: []string{failover, lossy}, Crash: crashBound},
 		network: true, own: []string{failover, lossy, lossy},
 	},
 	{

@@ -83,7 +83,11 @@ func runWorker(text string) error {
 		return err
 	}
 	caps := w.locker.Capabilities()
-	log.Write(history.Event{Kind: history.Start, Name: caps.Backend, Outcome: caps.Token.String()})
+	start := history.Event{Kind: history.Start, Name: caps.Backend, Outcome: caps.Token.String()}
+	if caps.Ticks {
+		start.Detail = history.Ticks
+	}
+	log.Write(start)
 	var loops sync.WaitGroup
 	for id, loop := range w.loops() {
 		random := rand.New(rand.NewPCG(j.Seed, uint64(j.Worker)<<8|uint64(id)))
@@ -116,6 +120,15 @@ func (w *worker) loops() []func(context.Context, *rand.Rand) {
 		func(ctx context.Context, r *rand.Rand) { w.chain(ctx, r, controlName, usual, nil, false, controlName) },
 		func(ctx context.Context, r *rand.Rand) { w.churn(ctx, r, "churn-"+strconv.Itoa(r.IntN(churns)), usual) },
 		w.relay,
+		w.together,
+		func(ctx context.Context, r *rand.Rand) {
+			w.churn(ctx, r, togetherNames[r.IntN(len(togetherNames))], usual)
+		},
+		w.slot,
+		w.slot,
+	}
+	if w.locker.Capabilities().Ticks {
+		all = append(all, w.once)
 	}
 	if w.Dense {
 		all = append(all, slices.Repeat([]func(context.Context, *rand.Rand){w.dense}, denseLoops)...)
@@ -136,7 +149,7 @@ func pause(ctx context.Context, r *rand.Rand, d time.Duration) {
 
 // acquire requests a lock, and logs the outcome.
 func (w *worker) acquire(ctx context.Context, ask func(context.Context, string, ...rowlock.Option) (*rowlock.Lease, error), name string, opts ...rowlock.Option) (*hold, bool) {
-	try := fmt.Sprintf("w%d-%d", w.Worker, w.tries.Add(1))
+	try := w.newTry()
 	w.log.Write(history.Event{Kind: history.Acquire, Try: try, Name: name})
 	lease, err := ask(ctx, name, append(opts, rowlock.Holder(try))...)
 	_, granted := w.grants.LoadAndDelete(try)
@@ -144,12 +157,20 @@ func (w *worker) acquire(ctx context.Context, ask func(context.Context, string, 
 		w.log.Write(history.Event{Kind: history.Refused, Try: try, Name: name, Outcome: refusal(ctx, granted, err), Detail: err.Error()})
 		return nil, false
 	}
-	w.leases.Store(grantKey{name, lease.Token()}, lease)
-	h := &hold{worker: w, lease: lease, try: try}
+	return w.granted(lease, try, 0), true
+}
+
+// newTry returns a new name for an acquisition.
+func (w *worker) newTry() string { return fmt.Sprintf("w%d-%d", w.Worker, w.tries.Add(1)) }
+
+// granted logs a lease that the worker has received.
+func (w *worker) granted(lease *rowlock.Lease, try string, tick int64) *hold {
+	w.leases.Store(grantKey{lease.Name(), lease.Token()}, lease)
+	h := &hold{worker: w, lease: lease, try: try, tick: tick}
 	e := h.event(history.Granted)
 	e.Until = trustEnd(&e, lease)
 	w.log.Write(e)
-	return h, true
+	return h
 }
 
 // trustEnd sets the instants of an event, and returns the end of trust. This end is never too late, because the clocks are read
@@ -163,6 +184,8 @@ func trustEnd(e *history.Event, lease *rowlock.Lease) int64 {
 // refusal returns why the lock was not acquired. A granted lock is released if its data cannot be sealed.
 func refusal(ctx context.Context, granted bool, err error) string {
 	switch {
+	case errors.Is(err, rowlock.ErrDone):
+		return history.Done
 	case errors.Is(err, rowlock.ErrHeld):
 		return history.Held
 	case errors.Is(err, fence.ErrStale), errors.Is(err, fence.ErrRetry), errors.Is(err, rowlock.ErrNotHeld),
@@ -181,7 +204,7 @@ func refusal(ctx context.Context, granted bool, err error) string {
 // trace returns a Trace that logs events of which the library notifies the worker.
 func (w *worker) trace() *rowlock.Trace {
 	event := func(kind history.Kind, l rowlock.LeaseInfo) history.Event {
-		return history.Event{Kind: kind, Name: l.Name, Token: int64(l.Token), Try: l.Holder}
+		return history.Event{Kind: kind, Name: l.Name, Token: int64(l.Token), Try: history.TryOf(l.Holder, l.Name)}
 	}
 	return &rowlock.Trace{
 		Acquired: func(l rowlock.AcquiredEvent) { w.grants.Store(l.Holder, struct{}{}) },

@@ -32,6 +32,8 @@ type attempt struct {
 	trust    []history.Event // the events of the grant and of its renewals
 	seen     []history.Event
 	evicted  int64 // the instant of a forced release that ended the lease or may have ended it
+	tick     int64 // of a call of Once
+	wrote    bool  // true if a write was committed
 	era      int
 	placed   bool // true if the era of the attempt is known; see the method era
 }
@@ -51,14 +53,18 @@ type book struct {
 	byTry    map[string]*attempt
 	grants   map[string][]*attempt // for each name, the grants that workers received, in the order in which they were granted
 	deaths   map[int]int64
+	calls    map[string][]*attempt // for each call of several names, the acquisitions of all its names
+	reports  []history.Event       // in which a call reports that it holds all of its names
 	faults   []fault
+	prunings []fault
+	ticks    bool // true if the store keeps ticks
 	healed   int64
 	ended    int64
 	tryOf    map[string]string // for each nonce, the holder according to the audit
 }
 
 func newBook(r *history.Run) *book {
-	b := &book{Run: r, byTry: map[string]*attempt{}, grants: map[string][]*attempt{}, deaths: map[int]int64{}, tryOf: map[string]string{}}
+	b := &book{Run: r, byTry: map[string]*attempt{}, grants: map[string][]*attempt{}, deaths: map[int]int64{}, calls: map[string][]*attempt{}, tryOf: map[string]string{}}
 	type key struct {
 		name  string
 		token int64
@@ -69,8 +75,14 @@ func newBook(r *history.Run) *book {
 		switch e.Kind {
 		case history.Death:
 			b.deaths[e.Worker] = e.At
+		case history.Start:
+			b.ticks = b.ticks || e.Detail == history.Ticks
 		case history.Healed:
 			b.healed = e.At
+		case history.Whole:
+			b.reports = append(b.reports, e)
+		case history.Pruned:
+			b.prunings = append(b.prunings, fault{begin: e.At, end: e.End})
 		case history.Fault:
 			b.faults = append(b.faults, fault{e.Outcome, e.At, e.End, e.Victim, e.Hit})
 		case history.Evict:
@@ -106,10 +118,24 @@ func newBook(r *history.Run) *book {
 	}
 	for _, c := range r.Audit {
 		if c.Step() == history.Grant {
-			b.tryOf[c.Nonce] = c.Holder
+			b.tryOf[c.Nonce] = b.owner(c)
 		}
 	}
 	return b
+}
+
+// owner returns the acquisition of a grant in the audit. A call of several names may be granted a name, release that grant because
+// another name is held, and request the name again. Each such grant gets an acquisition of its own, which was given up when the
+// call had its answer.
+func (b *book) owner(c history.Change) string {
+	try := history.TryOf(c.Holder, c.Name)
+	a := b.byTry[try]
+	if a == nil || try == c.Holder || !a.held || a.nonce == c.Nonce {
+		return try
+	}
+	try += " " + c.Nonce
+	b.byTry[try] = &attempt{try: try, name: a.name, worker: a.worker, asked: a.asked, refused: a.grant}
+	return try
 }
 
 // add indexes an event of a worker.
@@ -122,9 +148,16 @@ func (b *book) add(e history.Event) {
 		a = &attempt{try: e.Try, name: e.Name, worker: e.Worker, asked: e.At}
 		b.byTry[e.Try] = a
 		b.attempts = append(b.attempts, a)
+		if call := history.CallOf(e.Try); call != e.Try {
+			b.calls[call] = append(b.calls[call], a)
+		}
 	}
+	a.tick = max(a.tick, e.Tick)
 	switch e.Kind {
 	case history.Granted:
+		if a.lost.Token != e.Token {
+			a.lost = history.Event{} // of an earlier grant of the same call
+		}
 		a.held, a.token, a.nonce, a.granted, a.grant = true, e.Token, e.Nonce, e.At, e
 		a.until, a.trust = max(a.until, e.Until), append(a.trust, e)
 	case history.Renewed:
@@ -132,7 +165,11 @@ func (b *book) add(e history.Event) {
 	case history.Refused:
 		a.refused = e
 	case history.Lost:
-		a.lost = e
+		if !a.held || e.Token == a.token {
+			a.lost = e
+		}
+	case history.Wrote:
+		a.wrote = a.wrote || e.Outcome == history.OK
 	case history.Seen:
 		a.seen = append(a.seen, e)
 	case history.Release:
@@ -211,6 +248,9 @@ func fenced(resource string) bool { return resource != control }
 const (
 	control = "control"
 	relay   = "relay"
+	once    = "once"
+	slot    = "slot/" // prefix of the names of the slots
+	slots   = 3
 	dense   = "dense-" // prefix of names that end with a number
 )
 

@@ -222,6 +222,56 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 		{"L0", "a lock was never granted", func(f *forge) {
 			f.event(history.Event{Kind: history.Refused, Worker: 1, Try: f.ask(1, "pair").try, Name: "pair", Outcome: history.Held})
 		}},
+		{"L2", "a waiter sleeps through the release of a slot, and gives up", func(f *forge) {
+			holder, waiter := f.ask(1, "slot/0").granted(), f.call(2, "slot/0")
+			holder.released()
+			f.now += int64(time.Minute)
+			f.refused(waiter[0], history.Held)
+			f.ask(2, "slot/0").granted().released()
+		}},
+		{"L6", "a lock stays held", func(f *forge) { find(f, kind(history.Empty)).Outcome = history.Held }},
+		{"S13", "a call reports a name that it was refused", func(f *forge) {
+			call := f.call(1, "together-0", "together-1")
+			call[0].granted()
+			f.refused(call[1], history.Withdrawn)
+			f.event(history.Event{Kind: history.Whole, Worker: 1, Try: history.CallOf(call[0].try)})
+		}},
+		{"S13", "a call reports a name that it has released", func(f *forge) {
+			e := *find(f, kind(history.Whole))
+			e.At = 0
+			f.event(e)
+		}},
+		{"S13", "a call reports a name that it has lost", func(f *forge) {
+			e := *find(f, kind(history.Whole))
+			h := *find(f, func(of history.Event) bool { return of.Kind == history.Granted && history.CallOf(of.Try) == e.Try })
+			h.Kind, h.At = history.Lost, e.At-1
+			f.Events = append(f.Events, h)
+		}},
+		{"S13", "a call reports a name that another holds, too", func(f *forge) {
+			call := f.call(1, "together-0", "together-1")
+			call[0], call[1] = call[0].granted(), call[1].granted()
+			other := f.ask(2, "together-1").granted()
+			f.event(history.Event{Kind: history.Whole, Worker: 1, Try: history.CallOf(call[0].try)})
+			other.released()
+		}},
+		{"S14", "a fourth holder has a slot", func(f *forge) {
+			for _, name := range []string{"slot/0", "slot/1", "slot/2", "slot/3"} {
+				f.ask(1, name).granted()
+			}
+		}},
+		{"S15", "a job writes again for a tick that is done", func(f *forge) { f.job(1, 2000, 44, 45, history.Unknown) }},
+		{"S15", "a job writes for an earlier tick", func(f *forge) { f.job(1, 1500, 44, 45, history.Unknown) }},
+		{"S15", "a job writes twice", func(f *forge) {
+			h := f.ask(1, once)
+			find(f, func(e history.Event) bool { return e.Try == h.try }).Tick = 3000
+			h.granted().write(44, 45, history.OK).write(45, 46, history.OK).released()
+		}},
+		{"S16", "a tick that is done is open again", func(f *forge) {
+			h := f.ask(1, once)
+			find(f, func(e history.Event) bool { return e.Try == h.try }).Tick = 2000
+			h.granted().released()
+		}},
+		{"S16", "a tick is done, and no job ran", func(f *forge) { f.told(1, 3000) }},
 		{"P", "no order fits", func(f *forge) { overlap(f) }},
 	} {
 		t.Run(forgery.id+" "+forgery.what, func(t *testing.T) {
@@ -261,6 +311,43 @@ func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	r := Check(f.Run)
 	assert.True(t, r.OK(), "%s", r)
 	assert.Equal(t, 2, r.Figures.Explained)
+}
+
+// A fault after which the store may have lost a tick explains that the tick is done again, and so does a pruned name.
+func TestATickMayBeForgotten(t *testing.T) {
+	for _, e := range []history.Event{
+		{Kind: history.Pruned},
+		{Kind: history.Fault, Outcome: "lossy failover", Hit: true},
+		{Kind: history.Fault, Outcome: "server stop", Hit: true},
+	} {
+		f := sound()
+		f.Meta.Expect.Forget = []string{"lossy failover"}
+		e.At, e.End = f.now, f.now+ms
+		f.event(e)
+		f.job(1, 2000, 44, 45, history.OK)
+		b := newBook(f.Run)
+		assert.Equal(t, e.Outcome != "server stop", b.doneOnce().Broken == 0)
+		assert.Equal(t, e.Outcome != "server stop", b.doneForGood().Broken == 0)
+		f.job(1, 2000, 45, 46, history.OK)
+		assert.Positive(t, newBook(f.Run).doneForGood().Broken)
+	}
+}
+
+// A store without ticks runs no jobs, and that is no failure.
+func TestAStoreWithoutTicks(t *testing.T) {
+	f := sound()
+	of := func(e history.Event) bool { return e.Name == once }
+	f.Events = slices.DeleteFunc(f.Events, of)
+	f.Audit = slices.DeleteFunc(f.Audit, func(c history.Change) bool { return c.Name == once })
+	f.Ledger = slices.DeleteFunc(f.Ledger, func(l history.Link) bool { return l.Resource == once })
+	assert.False(t, Check(f.Run).OK())
+	for i := range f.Events {
+		if f.Events[i].Kind == history.Start {
+			f.Events[i].Detail = ""
+		}
+	}
+	r := Check(f.Run)
+	assert.True(t, r.OK(), "%s", r)
 }
 
 // With hundreds of names, some names are not requested for a long time, so the lack of a next holder is no violation.

@@ -25,6 +25,9 @@ type Figures struct {
 	TokenFaults                                                      int
 	LossReport, Stuck, WakeUp, HeldUp                                []time.Duration
 	Overtaken                                                        int
+	Whole, Partial                                                   int // calls of AcquireAll that were granted and refused
+	Slots                                                            int // the most holders of slots at the same time
+	Done, Open, Already                                              int // calls of Once: reported as done, run but not done, not run because the tick was done
 }
 
 func (b *book) figures() *Figures {
@@ -41,6 +44,14 @@ func (b *book) figures() *Figures {
 		if a.held {
 			f.Granted++
 			f.Renewed += len(a.trust) - 1
+		}
+		switch {
+		case a.refused.Outcome == history.Done:
+			f.Already++
+		case a.done():
+			f.Done++
+		case a.tick != 0 && a.held:
+			f.Open++
 		}
 		if n := outcomes[a.refused.Outcome]; n != nil {
 			*n++
@@ -77,6 +88,15 @@ func (b *book) figures() *Figures {
 			case history.LeaseLost:
 				f.StaleKnown++
 			}
+		}
+	}
+	for _, of := range b.calls {
+		switch {
+		case strings.HasPrefix(of[0].name, slot):
+		case slices.ContainsFunc(of, func(a *attempt) bool { return !a.held }):
+			f.Partial++
+		default:
+			f.Whole++
 		}
 	}
 	f.Faults[faultEvict], f.Effective[faultEvict] = f.Evictions, f.Evictions
@@ -128,5 +148,8 @@ func (f *Figures) lines() [][2]string {
 		{"hand-over to a waiter p50 / p99 / max", quantiles(f.WakeUp)},
 		{"next holder's wait for a transaction p50 / p99 / max", quantiles(f.HeldUp)},
 		{"most later requests granted before an undisturbed waiter", fmt.Sprint(f.Overtaken)},
+		{"calls for three names together: granted / refused", fmt.Sprintf("%d / %d", f.Whole, f.Partial)},
+		{"most holders of the three slots at the same time", fmt.Sprint(f.Slots)},
+		{"jobs of a tick: done / run, but not done / already done", fmt.Sprintf("%d / %d / %d", f.Done, f.Open, f.Already)},
 	}
 }

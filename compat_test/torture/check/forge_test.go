@@ -45,6 +45,7 @@ func (f *forge) change(c history.Change) {
 type held struct {
 	*forge
 	name, try, nonce string
+	again            string // distinguishes this grant from an earlier one of the same call
 	token, expires   int64
 	worker           int
 }
@@ -64,10 +65,10 @@ func (f *forge) ask(worker int, name string) held {
 // granted adds the answer that grants the request h.
 func (h held) granted() held {
 	h.forge.token++
-	h.token, h.nonce = h.forge.token, "nonce of "+h.try
+	h.token, h.nonce = h.forge.token, "nonce of "+h.try+h.again
 	h.now += ms
 	h.expires = h.now + ttl
-	h.change(history.Change{Name: h.name, Holder: h.try, Token: h.token, Nonce: h.nonce, Expires: micros(h.expires), At: micros(h.now)})
+	h.change(history.Change{Name: h.name, Holder: history.CallOf(h.try), Token: h.token, Nonce: h.nonce, Expires: micros(h.expires), At: micros(h.now)})
 	h.event2(h, history.Granted, "").Until = h.expires - ttl/10
 	h.event2(h, history.Seen, history.Trusted)
 	return h
@@ -102,7 +103,7 @@ func sound() *forge {
 		Claims: "sqllock/forged", Tokens: "linearizable", Audited: true, Pruned: true, Crash: 10 * time.Second, Overtaken: 3,
 	}}}, now: ttl, token: 100}
 	for worker := 1; worker <= 3; worker++ {
-		f.event(history.Event{Kind: history.Start, Worker: worker, Name: "sqllock/forged", Outcome: "linearizable"})
+		f.event(history.Event{Kind: history.Start, Worker: worker, Name: "sqllock/forged", Outcome: "linearizable", Detail: history.Ticks})
 	}
 	f.ask(1, "chain-0").granted().write(0, 11, history.OK).released()
 	f.ask(2, "chain-0").granted().write(11, 12, history.OK).write(12, 13, history.OK).released()
@@ -176,11 +177,80 @@ func sound() *forge {
 	f.event2(still, history.Wrote, history.Undone).Value = 31
 	after.released()
 
+	// This call holds its names together. It had one of the names before, and released it, because the other was held.
+	call := f.call(1, "together-0", "together-1")
+	refused := call[0].granted()
+	f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Try == refused.try && e.Kind != history.Acquire })
+	f.change(history.Change{Name: refused.name, Holder: history.CallOf(refused.try), OldToken: refused.token, OldNonce: refused.nonce, OldExpires: micros(refused.expires), Token: refused.token, Expires: micros(refused.expires), At: micros(f.now)})
+	for i := range call {
+		call[i].again = " again"
+		call[i] = call[i].granted()
+	}
+	f.event(history.Event{Kind: history.Whole, Worker: 1, Try: history.CallOf(refused.try)})
+	for _, h := range call {
+		h.released()
+	}
+
+	// Three holders have all slots. Each of their calls also requested the other slots.
+	var three []held
+	for worker := range slots {
+		call := f.call(worker%2+1, "slot/0", "slot/1", "slot/2")
+		for i, h := range call {
+			if i != worker {
+				f.refused(h, history.Withdrawn)
+			}
+		}
+		three = append(three, call[worker].granted())
+	}
+	waiting := f.call(2, "slot/0", "slot/1", "slot/2")
+	for _, h := range three {
+		h.released()
+	}
+	f.refused(waiting[1], history.Withdrawn)
+	f.refused(waiting[2], history.Withdrawn)
+	waiting[0].granted().released()
+
+	// The first job writes, and its release is lost. The second does the same tick. The third comes too late.
+	f.job(1, 500, 0, 41, history.Unknown)
+	f.job(2, 500, 41, 42, history.OK)
+	f.told(1, 500)
+	f.job(1, 1000, 42, 43, history.OK)
+
 	f.event(history.Event{Kind: history.Healed})
-	for _, name := range []string{"chain-0", "chain-1", "churn-0", control, relay} {
+	for _, name := range []string{"chain-0", "chain-1", "churn-0", control, relay, "together-0", "together-1", "slot/0", "slot/1", "slot/2"} {
 		f.ask(2, name).granted().released()
 	}
+	f.job(2, 2000, 43, 44, history.OK)
+	f.event(history.Event{Kind: history.Empty, Name: "slot/0", Outcome: history.OK})
 	return f
+}
+
+// call adds a request for several names.
+func (f *forge) call(worker int, names ...string) (all []held) {
+	f.tries++
+	for _, name := range names {
+		h := held{forge: f, name: name, try: fmt.Sprintf("w%d-%d/%s", worker, f.tries, name), worker: worker}
+		f.event(history.Event{Kind: history.Acquire, Worker: worker, Try: h.try, Name: name})
+		all = append(all, h)
+	}
+	return all
+}
+
+// job adds a call of Once that runs its job. The parameter outcome is the answer of the call.
+func (f *forge) job(worker int, tick, read, value int64, outcome string) held {
+	h := f.ask(worker, once)
+	find(f, func(e history.Event) bool { return e.Try == h.try }).Tick = tick
+	h = h.granted().write(read, value, history.OK)
+	h.released()
+	f.Events[len(f.Events)-1].Outcome = outcome
+	return h
+}
+
+// told adds a call of Once that learns that its tick is done.
+func (f *forge) told(worker int, tick int64) {
+	h := f.ask(worker, once)
+	find(f, func(e history.Event) bool { return e.Try == h.try }).Tick = tick
+	f.refused(h, history.Done)
 }
 
 // late adds the grant of a late duplicate of h's request, and returns that grant.

@@ -111,22 +111,22 @@ func (b *book) next(name string, after int64) *attempt {
 	return of[i]
 }
 
-// wakeUps checks that a waiter is granted the name after a release. took contains the durations of the hand-overs that no fault
-// disturbed.
+// wakeUps checks that a waiter is granted the relay or a slot after a release. took contains the durations of the hand-overs of
+// the relay that no fault disturbed.
 func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "L2", Property: "after a release, a waiter acquires the lock", Need: true}
-	for _, a := range b.grants[relay] {
-		if a.released.Outcome != history.OK {
+	for _, a := range b.attempts {
+		if a.name != relay && !strings.HasPrefix(a.name, slot) || a.released.Outcome != history.OK {
 			continue
 		}
 		from := a.released.At
 		limit := from + int64(patience+b.Meta.TTL)
 		limit += b.disturbed(from-int64(b.Meta.TTL), limit)
-		next := b.next(relay, from)
+		next := b.next(a.name, from)
 		if next == nil || next.granted > limit {
-			if waiter := b.waiting(relay, a.release, limit); waiter != nil {
+			if waiter := b.waiting(a.name, a.release, limit); waiter != nil {
 				v.Judged++
-				v.broken("%s waited for longer than %s after the release of token %d", waiter.try, time.Duration(limit-from), a.token)
+				v.broken("%s: %s waited for longer than %s after the release of token %d", a.name, waiter.try, time.Duration(limit-from), a.token)
 			}
 			continue
 		}
@@ -134,7 +134,7 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 			continue // the next holder had not sent its request by that time
 		}
 		v.Judged++
-		if b.disturbed(from-int64(b.Meta.TTL), next.granted) == 0 {
+		if a.name == relay && b.disturbed(from-int64(b.Meta.TTL), next.granted) == 0 {
 			took = append(took, time.Duration(next.granted-from))
 		}
 	}
@@ -197,6 +197,20 @@ func (b *book) recovery() *Verdict {
 		v.Judged++
 		if b.next(name, b.healed) == nil {
 			v.broken("%s was not granted again", name)
+		}
+	}
+	return v
+}
+
+// empty checks that no lock is held after the last worker has ended: no slot, and no name of a call that failed.
+func (b *book) empty() *Verdict {
+	v := &Verdict{ID: "L6", Property: "after the last worker has ended, no lock is held", Need: true}
+	for _, e := range b.Events {
+		if e.Kind != history.Empty {
+			continue
+		}
+		if v.Judged++; e.Outcome != history.OK {
+			v.broken("%s is still held", e.Name)
 		}
 	}
 	return v

@@ -42,6 +42,11 @@ func Check(r *history.Run) *Report {
 	add(b.pruned())
 	add(b.oneToken())
 	add(b.honesty())
+	add(b.wholeCalls())
+	held, most := b.slotHolders()
+	add(held)
+	add(b.doneOnce())
+	add(b.doneForGood())
 	answers, undecided, applied := b.answers()
 	add(answers)
 	crash, stuck := b.afterCrash()
@@ -53,9 +58,11 @@ func Check(r *history.Run) *Report {
 	add(standing)
 	add(b.inTurn())
 	add(b.recovery())
+	add(b.empty())
 	add(b.linearizable())
 	f.TokenFaults, f.Overlaps, f.Explained = tokens.Broken+realTime.Broken, view.Broken, explained
 	f.StaleCommitted, f.Undecided, f.Applied = stale.Broken+lost.Broken, undecided, applied
+	f.Slots = most
 	f.LossReport, f.Stuck, f.WakeUp, f.HeldUp = latency, stuck, handOvers, heldUp
 	report.Missing = f.missing(r.Meta.Expect.Told)
 	report.Took = time.Since(begin)

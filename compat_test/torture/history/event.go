@@ -2,12 +2,14 @@
 // the data. The checker reads nothing else.
 package history
 
+import "strings"
+
 // Kind is the type of an event. For each action, a worker records one event before it sends the request and one after it has
 // received the answer. If the worker is killed between the two, the first event remains.
 type Kind string
 
 const (
-	Start    Kind = "start"    // a worker starts; Detail is the list of the backend's capabilities
+	Start    Kind = "start"    // a worker starts; Detail is Ticks if the backend keeps ticks
 	Acquire  Kind = "acquire"  // before the request
 	Granted  Kind = "granted"  // Until is the end of trust
 	Refused  Kind = "refused"  // Outcome: the reason
@@ -19,12 +21,15 @@ const (
 	Read     Kind = "read"     // Value is the last value of the chain
 	Write    Kind = "write"    // the worker will write Value, which must follow Read in the chain
 	Wrote    Kind = "wrote"    // Outcome tells whether Value was written
+	Whole    Kind = "whole"    // after At, the call Try reported that it holds all of its names
 
 	// The supervisor writes the following events.
 	Fault  Kind = "fault"  // Outcome is the kind of fault, End is when the fault ended, Victim is the worker that was hit, or 0; see also Hit
 	Death  Kind = "death"  // the worker's process has ended
 	Evict  Kind = "evict"  // a live lease was released by force before End; Outcome is OK or an error
 	Healed Kind = "healed" // no fault happens after this event
+	Pruned Kind = "pruned" // rows of free locks were deleted between At and End, or may have been
+	Empty  Kind = "empty"  // after the last worker has ended; Outcome is OK if nobody holds Name, and Held otherwise
 )
 
 // These are the values of Outcome.
@@ -37,11 +42,33 @@ const (
 	Unavailable = "unavailable"
 	Unsealed    = "unsealed" // the lock was granted, and then released because the data could not be sealed
 	Cancelled   = "cancelled"
-	LeaseLost   = "lost"   // the library rejected the write before it sent a request to the database, because the lease was lost
-	Stale       = "stale"  // the database rejected the write
-	Undone      = "undone" // the write was certainly not applied
-	Failed      = "failed" // the result does not fit any other outcome
+	LeaseLost   = "lost"      // the library rejected the write before it sent a request to the database, because the lease was lost
+	Stale       = "stale"     // the database rejected the write
+	Undone      = "undone"    // the write was certainly not applied
+	Failed      = "failed"    // the result does not fit any other outcome
+	Done        = "done"      // the tick was already done, so the job did not run
+	Withdrawn   = "withdrawn" // the call acquired another of its names, and needs only one
 )
+
+// Ticks is the Detail of the event Start if the backend keeps ticks.
+const Ticks = "ticks"
+
+// TryOf returns the value of Try for one name of a call. The holder of a call with several names ends with a slash,
+// because all names of the call have the same holder in the store.
+func TryOf(holder, name string) string {
+	if strings.HasSuffix(holder, "/") {
+		return holder + name
+	}
+	return holder
+}
+
+// CallOf returns the holder of the call that try belongs to. It is try itself if the call has one name.
+func CallOf(try string) string {
+	if i := strings.IndexByte(try, '/'); i >= 0 {
+		return try[:i+1]
+	}
+	return try
+}
 
 // Event is one line of a log. Instants are nanoseconds of CLOCK_MONOTONIC, a clock that all processes of a machine share. Wall is
 // the wall clock at the same moment, for comparing with the store's clock.
@@ -64,6 +91,7 @@ type Event struct {
 	Resource string `json:"r,omitempty"`
 	Read     int64  `json:"rv,omitempty"`
 	Value    int64  `json:"v,omitempty"`
+	Tick     int64  `json:"tick,omitempty"` // the tick of a call of Once, in milliseconds since 1970
 	Outcome  string `json:"o,omitempty"`
 	Detail   string `json:"d,omitempty"`
 }

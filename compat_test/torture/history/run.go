@@ -43,6 +43,7 @@ type Expect struct {
 	Told    bool     // a holder detects its loss at once, so its stale writes may not reach the database
 	Overlap []string // faults after which a name may have a second holder while the first holder trusts its lease
 	Regress []string // faults after which a token may be smaller than an earlier token
+	Forget  []string // faults after which the store may have lost the last ticks
 	Crash   time.Duration
 	// Overtaken is how many requests that were sent later may be granted before a waiter. 0 means any number.
 	Overtaken int
