@@ -103,7 +103,7 @@ func (w *worker) slot(ctx context.Context, r *rand.Rand) {
 	})
 	for _, h := range all {
 		if h.look() {
-			time.Sleep(time.Duration(r.Int64N(int64(w.TTL / 20))))
+			time.Sleep(time.Duration(r.Int64N(int64(w.TTL / 5)))) // so long that all slots are held most of the time
 			h.look()
 		}
 		h.release()

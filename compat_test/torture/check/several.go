@@ -9,7 +9,7 @@ import (
 // wholeCalls checks calls that report that they hold all of their names. At that moment, the call must hold each of the names, and
 // nobody else may hold any of them.
 func (b *book) wholeCalls() *Verdict {
-	v := &Verdict{ID: "S13", Property: "a call that reports all of its names holds all of them", Need: true}
+	v := &Verdict{ID: "S13", Property: "a call that reports all of its names holds each of them", Need: true}
 	for _, e := range b.reports {
 		for _, a := range b.calls[e.Try] {
 			v.Judged++

@@ -35,7 +35,7 @@ func (b *book) ticked(id, property string) *Verdict {
 
 // doneOnce checks the effects of the job: after a tick was reported as done, nobody writes for it again.
 func (b *book) doneOnce() *Verdict {
-	v := b.ticked("S15", "after a tick is reported as done, its job never writes again")
+	v := b.ticked("S15", "after a tick is done, its job never writes again")
 	writer := map[int64]*attempt{}
 	for _, e := range b.Events {
 		if e.Kind == history.Write && e.Name == once {
@@ -62,7 +62,7 @@ func (b *book) doneOnce() *Verdict {
 // doneForGood checks what the calls of Once decided. After a tick was reported as done, nobody begins to do it again. If a call
 // learns that its tick is done, another call has written, and sent the release that may have recorded that tick or a later one.
 func (b *book) doneForGood() *Verdict {
-	v := b.ticked("S16", "a tick is done for good if it is reported as done, and only if its job ran")
+	v := b.ticked("S16", "a tick is done for good, and only if its job ran")
 	var last *attempt
 	for _, a := range b.inOrder(once) {
 		if v.Judged++; b.repeats(a, last) {
