@@ -59,9 +59,11 @@ func TestALongerPlanBeginsLikeAShortOne(t *testing.T) {
 // is granted again.
 func TestTheDenseModeHasNamesAndFaultsOfItsOwn(t *testing.T) {
 	o := settings{seed: 42, workers: 4, ttl: time.Second}
-	assert.Len(t, o.lockNames(), 8)
+	assert.Len(t, o.lockNames(), 14)
+	o.ticks = true
+	assert.Len(t, o.lockNames(), 15)
 	o.dense = true
-	assert.Len(t, o.lockNames(), 8+denseNames)
+	assert.Len(t, o.lockNames(), 15+denseNames)
 	p := newPlan(stores[0], o, 10*time.Minute)
 	for _, steps := range [][]step{p.faults, p.evictions} {
 		n := 0
