@@ -78,7 +78,7 @@ type plan struct{ faults, evictions []step }
 // targets returns the locks whose holders the faults hit. It also returns the locks whose leases may be released by force.
 func (o settings) targets() (targets, evictable []string) {
 	targets = []string{"chain-0", "chain-1", pairName, controlName, "chain-0", pairName, "churn-0", relayName, togetherNames[0], slotNames[0], onceName}
-	evictable = []string{"chain-0", "chain-1", pairName, controlName, togetherNames[0], slotNames[0], onceName}
+	evictable = []string{"chain-0", "chain-1", pairName, controlName, "chain-0", "chain-1", pairName, togetherNames[0], slotNames[0], onceName}
 	if o.dense {
 		targets = append(targets, slices.Repeat([]string{denseName}, len(targets))...)
 		evictable = append(evictable, slices.Repeat([]string{denseName}, len(evictable))...)
