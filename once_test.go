@@ -74,7 +74,7 @@ func TestOnceWithTicksOfAnyText(t *testing.T) {
 	})
 }
 
-// Promise 10: if the function fails, panics, or loses its lease, the tick stays open, and the next caller runs it.
+// Promise 14: if the function fails, panics, or loses its lease, the tick stays open, and the next caller runs it.
 func TestOnceLeavesTheTickOpen(t *testing.T) {
 	broken := errors.New("broken")
 	for name, fail := range map[string]func(l *rowlock.Locker, lease *rowlock.Lease) error{
@@ -111,7 +111,7 @@ func TestOnceLeavesTheTickOpen(t *testing.T) {
 	}
 }
 
-// Promise 10: a lost reply never makes a tick that was reported as done run again.
+// Promise 14: a lost reply never makes a tick that was reported as done run again.
 func TestOnceWithLostReplies(t *testing.T) {
 	for _, op := range []memlock.Op{memlock.OpAcquire, memlock.OpRelease} {
 		t.Run(string(op), func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestOnceWithoutWaiting(t *testing.T) {
 	})
 }
 
-// Promise 10: other holders of the name, forced releases and pauses do not change the recorded tick. A call for a done
+// Promise 14: other holders of the name, forced releases and pauses do not change the recorded tick. A call for a done
 // tick does not keep the name for its MinHold.
 func TestTheTickOutlivesOtherHolders(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {

@@ -5,26 +5,29 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/robfig/cron/v3"
 
 	"github.com/rowlock/rowlock"
 )
 
-// Job returns a job that does its work while it holds the lock name. If another process holds the lock,
-// the job does nothing. The ctx of work ends when ctx ends or the lock is lost, and carries the lease for package
-// fence.
+// Job returns a job that does its work once per tick, in the process that acquires the lock name first. A tick begins
+// every so often, see rowlock.TickOf: use the interval of the schedule. If another process holds the lock or has done
+// the tick, the job does nothing. So a process whose clock is slow repeats no run. If the work fails, the tick stays
+// open until the next process comes. The ctx of work ends when ctx ends or the lock is lost, and carries the lease for
+// package fence.
 //
-// The options should have a MinHold of about the schedule's interval, minus the difference between the processes'
-// clocks. Without MinHold, a process whose clock is slow repeats the run after the first process has finished.
-//
-// cron cannot return a job's error, so Job logs it. If another process holds the lock, Job logs that at level Debug.
-func Job(ctx context.Context, locker *rowlock.Locker, name string, log *slog.Logger, work func(ctx context.Context, lease *rowlock.Lease) error, opts ...rowlock.Option) cron.Job {
+// cron cannot return a job's error, so Job logs it. A run that another process does or has done is logged at level
+// Debug.
+func Job(ctx context.Context, locker *rowlock.Locker, name string, every time.Duration, log *slog.Logger, work func(ctx context.Context, lease *rowlock.Lease) error, opts ...rowlock.Option) cron.Job {
+	opts = append(slices.Clone(opts), rowlock.Wait(0))
 	return cron.FuncJob(func() {
-		err := locker.TryDo(ctx, name, work, opts...)
+		err := rowlock.Once(ctx, locker, name, rowlock.TickOf(time.Now(), every), work, opts...)
 		switch {
-		case errors.Is(err, rowlock.ErrHeld):
-			log.DebugContext(ctx, "another process runs it", "job", name, "held", err)
+		case errors.Is(err, rowlock.ErrDone), errors.Is(err, rowlock.ErrHeld):
+			log.DebugContext(ctx, "another process runs it", "job", name, "reason", err)
 		case err != nil:
 			log.ErrorContext(ctx, "job failed", "job", name, "error", err)
 		}

@@ -67,12 +67,34 @@ func TestOneProcessRunsAJob(t *testing.T) {
 	assert.Equal(t, int32(1), ran.Load())
 }
 
+// Two processes start the same run of a task, one after the other. The first process whose work succeeds does the run.
+func TestATaskRunsOncePerTick(t *testing.T) {
+	store := memlock.New()
+	var ran atomic.Int32
+	for range 3 {
+		s, locker := process(t, store)
+		done := make(chan error, 1)
+		job := start(t, s, gocron.Task(locker, "report", 24*365*time.Hour, func(context.Context, *rowlock.Lease) error {
+			if ran.Add(1) == 1 {
+				return errors.New("broken")
+			}
+			return nil
+		}), upstream.WithEventListeners(
+			upstream.AfterJobRuns(func(uuid.UUID, string) { done <- nil }),
+			upstream.AfterJobRunsWithError(func(_ uuid.UUID, _ string, err error) { done <- err }),
+		))
+		require.NoError(t, job.RunNow())
+		wait(t, done)
+	}
+	assert.Equal(t, int32(2), ran.Load(), "the first run failed, the second succeeded, and the third did nothing")
+}
+
 // When the lock of a task is lost, the task's ctx ends, and its cause is the loss.
 func TestATaskIsToldOfALoss(t *testing.T) {
 	store := memlock.New()
 	s, locker := process(t, store)
 	cause := make(chan error, 1)
-	job := start(t, s, gocron.Task(locker, "report", func(ctx context.Context, _ *rowlock.Lease) error {
+	job := start(t, s, gocron.Task(locker, "report", time.Hour, func(ctx context.Context, _ *rowlock.Lease) error {
 		store.Lose("report")
 		<-ctx.Done()
 		cause <- context.Cause(ctx)

@@ -4,6 +4,9 @@ package gocron
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"time"
 
 	"github.com/go-co-op/gocron/v2"
 
@@ -15,7 +18,8 @@ import (
 //
 // The options should have a MinHold of about the jobs' interval, minus the difference between the clocks.
 // Without MinHold, a process whose clock is slow repeats the run after the first process has finished.
-// gocron does not tell a job that its lock was lost. If that matters, use [Task].
+// gocron does not tell a job that its lock was lost, and does not tell the lock whether the job succeeded. If that
+// matters, use [Task], which needs no MinHold.
 func Locker(locker *rowlock.Locker, opts ...rowlock.Option) gocron.Locker { return &jobs{locker, opts} }
 
 type jobs struct {
@@ -36,9 +40,18 @@ type held struct{ lease *rowlock.Lease }
 
 func (h held) Unlock(ctx context.Context) error { return h.lease.Release(ctx) }
 
-// Task returns a task that does its work while it holds the lock name, and does nothing while another process holds
-// it. The ctx of work ends when the lock is lost, and carries the lease for package fence. gocron passes the ctx of
-// the job to the task.
-func Task(locker *rowlock.Locker, name string, work func(ctx context.Context, lease *rowlock.Lease) error, opts ...rowlock.Option) gocron.Task {
-	return gocron.NewTask(func(ctx context.Context) error { return locker.TryDo(ctx, name, work, opts...) })
+// Task returns a task that does its work once per tick, in the process that acquires the lock name first. A tick begins
+// every so often, see rowlock.TickOf: use the interval of the job. The task does nothing and returns nil if another
+// process holds the lock or has done the tick. If the work fails, the tick stays open until the next process comes. The
+// ctx of work ends when the lock is lost, and carries the lease for package fence. gocron passes the ctx of the job to
+// the task.
+func Task(locker *rowlock.Locker, name string, every time.Duration, work func(ctx context.Context, lease *rowlock.Lease) error, opts ...rowlock.Option) gocron.Task {
+	opts = append(slices.Clone(opts), rowlock.Wait(0))
+	return gocron.NewTask(func(ctx context.Context) error {
+		err := rowlock.Once(ctx, locker, name, rowlock.TickOf(time.Now(), every), work, opts...)
+		if errors.Is(err, rowlock.ErrDone) || errors.Is(err, rowlock.ErrHeld) {
+			return nil
+		}
+		return err
+	})
 }
