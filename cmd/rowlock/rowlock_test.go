@@ -49,6 +49,7 @@ var leftOut = map[string][]exception{
 	"held_sentence": {{ofSessions, "no lease ends: session_status has the sentence"}, {ofForgetful, "only the leader knows when the lease began and ends: forgetful has the sentence"}},
 	"migrate":       {{ofSessions, "without the newest migration there are no tokens: session_migrate"}, {ofKeyValues, "there are no tables: keyvalue_usage has the error"}},
 	"min_hold":      {{ofSessions, "a session lock is free when it is released: session_usage has the error"}, {ofForgetful, "the store keeps nothing about a free lock: forgetful has the error"}},
+	"once":          {{ofSessions, "the store keeps nothing about a released lock: session_usage has the error"}, {ofRedlock, "its servers may forget: keyvalue_usage has the error"}},
 	"pause":         {{ofSessions, "a session lock cannot be paused: session_usage has the error"}, {ofRedlock, "its servers may forget: keyvalue_usage has the error"}},
 	"release":       {{ofSessions, "no lease expires, and a released lock is free at once: session_release"}},
 	"status":        {{ofSessions, "no lease ends, and Postgres keeps no names: session_status"}, {ofForgetful, "the store keeps nothing about a free lock: forgetful"}},

@@ -50,9 +50,9 @@ stdin, stdout and stderr, and these environment variables:
   ROWLOCK_TICK        with --once or --once-per: the tick
   ROWLOCK_LOCKS       all locks under which the command runs: "rowlock run" refuses one of them with exit code 64
 
-Each option except --dry-run has an environment variable, which applies if the option is not given: ROWLOCK_TTL
-for --ttl, ROWLOCK_ON_CONFLICT for --on-conflict, ROWLOCK_CONFLICT_EXIT_CODE for -E. A "rowlock run" inside the
-command inherits these variables.
+Each option except --dry-run, --once and --once-per has an environment variable, which applies if the option is
+not given: ROWLOCK_TTL for --ttl, ROWLOCK_ON_CONFLICT for --on-conflict, ROWLOCK_CONFLICT_EXIT_CODE for -E.
+A "rowlock run" inside the command inherits these variables.
 
 With --slots=N up to N commands run at the same time. The slots of NAME are the locks NAME/0 to NAME/N-1, and
 the command gets the first slot that is free. Every run of NAME needs the same --slots.
@@ -60,7 +60,7 @@ the command gets the first slot that is free. Every run of NAME needs the same -
 With --once=TICK the command runs only if no run has succeeded for that tick. TICK is any text of up to 128 bytes,
 such as a date. With --once-per=DURATION the tick is the present time in UTC, rounded down to a multiple of DURATION.
 A run succeeds if the command exits with 0. The release of the lock records the tick, so a crash leaves the tick
-open. If the tick is done, rowlock exits with 80, or with 0 if --on-conflict is skip.
+open. If the tick is done, the exit code is 80, or 0 if --on-conflict is skip.
 
 If another process holds the lock, --on-conflict decides: fail (the default) exits with 75, skip exits with 0,
 and wait waits. With --wait=DURATION rowlock waits for that time first, whatever --on-conflict is.
@@ -97,7 +97,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.Var(choiceValue{&f.onConflict, []string{onConflictWait, onConflictSkip, onConflictFail}}, "on-conflict", "what to do when the lock is held")
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exit.Held, "the exit code when the lock is held")
-	flags.StringVar(&f.once, "once", "", "run the command only if no run has succeeded for this tick, a text ($ROWLOCK_ONCE)")
+	flags.StringVar(&f.once, "once", "", "run the command only if no run has succeeded for this tick, a text")
 	flags.Var(durationValue{&f.oncePer, false}, "once-per", "the same; the tick is the present time, rounded down to a multiple of this")
 	flags.IntVar(&f.slots, "slots", 0, "run up to this many commands at a time, each in its own slot")
 	flags.Var(durationValue{&f.wait, true}, "wait", "how long to wait for the lock: 0 is not at all, inf is without a limit")

@@ -15,17 +15,20 @@ import (
 // globalFlags lists the flags that every subcommand has. Each of them has an environment variable.
 var globalFlags = []string{"store", "namespace", "table", "log-format", "quiet"}
 
+// withoutVariable names the options that have no environment variable. A run inside the command would inherit the
+// variable, and silently not run.
+var withoutVariable = map[string]bool{"help": true, "dry-run": true, "once": true, "once-per": true}
+
 // withVariables returns the names of cmd's flags that have an environment variable: the global flags,
-// and the flags of run, which configure a job. --dry-run has no variable, because such a variable would silently
-// prevent jobs from running. Options for a single action of an operator, such as release --token, have no variable
-// either.
+// and the flags of run, which configure a job, except withoutVariable. Options for a single action of an operator, such
+// as release --token, have no variable either.
 func withVariables(cmd *cobra.Command) []string {
 	names := slices.Clone(globalFlags)
 	if cmd.Name() != "run" {
 		return names
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "dry-run" && f.Name != "help" {
+		if !withoutVariable[f.Name] {
 			names = append(names, f.Name)
 		}
 	})

@@ -57,8 +57,8 @@ func commands(t *testing.T) map[string]*cobra.Command {
 	return all
 }
 
-// Each global option and each option of run has an environment variable with the same effect. Only --dry-run has no
-// variable, because such a variable would silently prevent unattended jobs from running. The error for an invalid value
+// Each global option and each option of run has an environment variable with the same effect. --dry-run, --once and
+// --once-per have none, because such a variable would silently prevent unattended jobs from running. The error for an invalid value
 // names the variable.
 func TestOptionsHaveVariables(t *testing.T) {
 	t.Parallel()
@@ -76,7 +76,7 @@ func TestOptionsHaveVariables(t *testing.T) {
 	require.NoError(t, err)
 	var env []string
 	run.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" && f.Name != "dry-run" {
+		if !withoutVariable[f.Name] {
 			require.Contains(t, good, f.Name, "no value for this test")
 		}
 	})
@@ -93,7 +93,7 @@ func TestOptionsHaveVariables(t *testing.T) {
 		assert.Equal(t, value, run.Flags().Lookup(name).Value.String(), name)
 	}
 	run.Flags().VisitAll(func(f *pflag.Flag) {
-		assert.True(t, names[f.Name] || f.Name == "help" || f.Name == "dry-run", "--%s has no variable", f.Name)
+		assert.True(t, names[f.Name] || withoutVariable[f.Name], "--%s has no variable", f.Name)
 	})
 	for name, value := range bad {
 		code, _, stderr := call(t, []string{variable(name) + "=" + value, "HOME=" + t.TempDir()}, "run", "job", "--", "true")

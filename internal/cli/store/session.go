@@ -61,10 +61,10 @@ func (at Location) CheckTimes(ttl, minHold, handover time.Duration) error {
 
 // LeaseRows returns the form of the address with which the same kind of server stores locks as lease rows.
 func (at Location) LeaseRows() string {
-	if at.Session == advisoryScheme {
-		return "postgres://…"
+	if at.Session == getLockScheme {
+		return "mysql://…"
 	}
-	return "mysql://…"
+	return "postgres://…"
 }
 
 // missingToken returns the name of the sequence or table of tokens if err says that it is missing, and an empty text
