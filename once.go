@@ -25,8 +25,8 @@ var errNotRecorded = errors.New("the lease was released before the tick was reco
 //
 // If fn returns nil, the release of the lease records the tick as done, in the same step. Once returns nil only if the
 // tick is recorded. If fn fails or panics, or if the process crashes, the tick stays open, and the next caller runs
-// fn. The store keeps the last tick of each name. If two ticks are times in the format of TickOf, the earlier one counts
-// as done when the later one is.
+// fn. The store keeps only the last tick of each name. If ticks are times, see [IsDone], a tick earlier than the last one
+// counts as done. With other texts, only the last one is done.
 //
 // If the lease is lost while fn runs, the error is an [ErrLost], and another caller may run fn for the same tick. So fn
 // may have succeeded although its tick is open. To rule that out, end the lease with ReleaseOnCommit of package fence:
@@ -100,14 +100,24 @@ func checkTick(tick string) error {
 }
 
 // IsDone reports whether tick is done if last is the last tick that was recorded, as in [Status].Done. That is the case
-// if the two are equal, or if both are times in the format of [TickOf] and tick is the earlier one.
+// if the two are equal, or if both are times and tick is the earlier one. A time is written as by [TickOf], or as a day
+// (2026-11-23), a month (2026-11) or a minute (2026-11-23T08:30).
 func IsDone(last, tick string) bool {
 	if last == tick {
 		return true
 	}
-	before, err := time.Parse(time.RFC3339Nano, last)
-	now, other := time.Parse(time.RFC3339Nano, tick)
-	return err == nil && other == nil && !now.After(before)
+	before, ok := timeOf(last)
+	now, also := timeOf(tick)
+	return ok && also && !now.After(before)
+}
+
+func timeOf(tick string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02", "2006-01", "2006-01-02T15:04"} {
+		if t, err := time.Parse(layout, tick); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // forTick makes the lease belong to a tick.

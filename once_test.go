@@ -226,6 +226,28 @@ func (f forgetful) Capabilities() driver.Capabilities {
 	return c
 }
 
+// An earlier time is done when a later one is, also if the two are written in different ways. Other texts have no order.
+func TestIsDone(t *testing.T) {
+	for _, c := range []struct {
+		last, tick string
+		done       bool
+	}{
+		{"2026-11-24", "2026-11-23", true},
+		{"2026-11-24", "2026-11-24", true},
+		{"2026-11-24", "2026-11-25", false},
+		{"2026-11", "2026-10", true},
+		{"2026-11-24T08:30", "2026-11-24", true},
+		{"2026-11-24", "2026-11-24T08:30", false},
+		{tuesday, "2026-11-24", true},
+		{"2026-11-24T01:00:00+02:00", "2026-11-23T23:00:00Z", true},
+		{"build 2", "build 1", false},
+		{"2026-11-24", "build 1", false},
+		{"", "2026-11-24", false},
+	} {
+		assert.Equal(t, c.done, rowlock.IsDone(c.last, c.tick), "%q after %q", c.tick, c.last)
+	}
+}
+
 // A tick begins at a multiple of its length in UTC, whatever the zone of the time.
 func TestTickOf(t *testing.T) {
 	at := time.Date(2026, 11, 25, 1, 7, 31, 5, time.FixedZone("", 2*60*60))
