@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,8 +26,8 @@ var errNotRecorded = errors.New("the lease was released before the tick was reco
 //
 // If fn returns nil, the release of the lease records the tick as done, in the same step. Once returns nil only if the
 // tick is recorded. If fn fails or panics, or if the process crashes, the tick stays open, and the next caller runs
-// fn. The store keeps only the last tick of each name. If ticks are times, see [IsDone], a tick earlier than the last one
-// counts as done. With other texts, only the last one is done.
+// fn. The store keeps only the last tick of each name. If ticks are times or whole numbers, see [IsDone], a tick
+// before the last one counts as done. With other texts, only the last one is done.
 //
 // If the lease is lost while fn runs, the error is an [ErrLost], and another caller may run fn for the same tick. So fn
 // may have succeeded although its tick is open. To rule that out, end the lease with ReleaseOnCommit of package fence:
@@ -100,15 +101,21 @@ func checkTick(tick string) error {
 }
 
 // IsDone reports whether tick is done if last is the last tick that was recorded, as in [Status].Done. That is the case
-// if the two are equal, or if both are times and tick is the earlier one. A time is written as by [TickOf], or as a day
-// (2026-11-23), a month (2026-11) or a minute (2026-11-23T08:30).
+// if the two are equal, if both are times and tick is the earlier one, or if both are whole numbers and tick is the
+// smaller one. A time is written as by [TickOf], or as a day (2026-11-23), a month (2026-11) or a minute
+// (2026-11-23T08:30).
 func IsDone(last, tick string) bool {
 	if last == tick {
 		return true
 	}
 	before, ok := timeOf(last)
 	now, also := timeOf(tick)
-	return ok && also && !now.After(before)
+	if ok && also {
+		return !now.After(before)
+	}
+	m, notNumber := strconv.ParseUint(last, 10, 64)
+	n, norThis := strconv.ParseUint(tick, 10, 64)
+	return notNumber == nil && norThis == nil && n <= m
 }
 
 func timeOf(tick string) (time.Time, bool) {

@@ -226,7 +226,8 @@ func (f forgetful) Capabilities() driver.Capabilities {
 	return c
 }
 
-// An earlier time is done when a later one is, also if the two are written in different ways. Other texts have no order.
+// An earlier time is done when a later one is, also if the two are written in different ways. So is a smaller number. Other
+// texts have no order.
 func TestIsDone(t *testing.T) {
 	for _, c := range []struct {
 		last, tick string
@@ -240,6 +241,10 @@ func TestIsDone(t *testing.T) {
 		{"2026-11-24", "2026-11-24T08:30", false},
 		{tuesday, "2026-11-24", true},
 		{"2026-11-24T01:00:00+02:00", "2026-11-23T23:00:00Z", true},
+		{"10", "9", true},
+		{"9", "10", false},
+		{"20261124", "20261123", true},
+		{"10", "2026-11-24", false},
 		{"build 2", "build 1", false},
 		{"2026-11-24", "build 1", false},
 		{"", "2026-11-24", false},
