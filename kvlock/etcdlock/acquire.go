@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire makes one attempt, in one transaction. If the lock is free, the transaction puts an entry. Otherwise the
-// transaction reads the holder's entry. Acquire never overtakes waiters in the queue.
+// Acquire makes one attempt, in one transaction. If the lock is free, the transaction puts an entry and reads
+// the tick. Otherwise the transaction reads the holder's entry. Acquire never overtakes waiters in the queue.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
@@ -106,7 +106,7 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
 	}
 	put := clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))
-	reply, err := b.commit(ctx, free, []clientv3.Op{put}, b.view(r.Key, mine))
+	reply, err := b.commit(ctx, free, []clientv3.Op{put, b.recorded(r.Key)}, b.view(r.Key, mine))
 	if err != nil {
 		if err = classify(err); driver.IsNotApplied(err) {
 			b.forgetAbsent(r)
@@ -114,12 +114,12 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 		return driver.Grant{}, err
 	}
 	if reply.Succeeded {
-		return b.hold(r, driver.Token(reply.Header.Revision), s), nil
+		return b.hold(r, driver.Token(reply.Header.Revision), s, tickOf(reply, 1)), nil
 	}
 	v := b.read(mine, reply)
 	switch {
 	case v.granted(): // an earlier request of the same nonce was granted
-		return b.hold(r, driver.Token(v.mine.CreateRevision), s), nil
+		return b.hold(r, driver.Token(v.mine.CreateRevision), s, v.tick), nil
 	case v.mine == nil:
 		b.forgetAbsent(r)
 	}

@@ -89,6 +89,6 @@ const backendName = "etcdlock"
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
-		Sessions: true, Forgets: true, Pauses: !b.shared, Shares: b.shared, Invalid: b.err,
+		Sessions: true, Forgets: true, Pauses: !b.shared, Ticks: !b.shared, Shares: b.shared, Invalid: b.err,
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
@@ -74,13 +75,15 @@ func TestCommitsOfEachOperation(t *testing.T) {
 }
 
 // When the database is full, acquiring fails at once with an error that says so. Held locks can still be renewed and
-// released.
+// released. A release with a tick ends the lock, but reports that the tick may be missing.
 func TestAFullDatabase(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "--quota-backend-bytes=2000000")
 	client := connect(t, s.DSN)
 	b := etcdlock.New(client)
 	g, err := b.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	once, err := b.Acquire(t.Context(), request("once"))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		_, err := client.Put(t.Context(), "filler"+driver.NewNonce().String(), strings.Repeat("x", 100_000))
@@ -92,4 +95,14 @@ func TestAFullDatabase(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 	require.NoError(t, b.Release(t.Context(), g))
+
+	once.Done = "tick"
+	err = b.Release(t.Context(), once)
+	require.ErrorIs(t, err, rpctypes.ErrNoSpace)
+	require.ErrorContains(t, err, "may have recorded no tick")
+	require.False(t, driver.IsNotApplied(err))
+	status, err := b.Inspect(t.Context(), once.Key)
+	require.NoError(t, err)
+	require.Equal(t, driver.Status{Key: once.Key}, status)
+	require.ErrorIs(t, b.Release(t.Context(), once), driver.ErrNotHeld)
 }

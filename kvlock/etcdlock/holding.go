@@ -69,14 +69,14 @@ func (s *store) unlist(nonce driver.Nonce, h *hold) {
 }
 
 // hold records a grant, and returns it.
-func (b *Backend) hold(r driver.Request, token driver.Token, s *session) driver.Grant {
+func (b *Backend) hold(r driver.Request, token driver.Token, s *session, last tick) driver.Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h := b.holds[r.Nonce]; h != nil { // nil if the session has just ended
 		h.token = token
 		b.guard(s)
 	}
-	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl)}
+	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl), Done: last.Done}
 }
 
 // held returns the hold of g, or nil if g is not a current grant of b.

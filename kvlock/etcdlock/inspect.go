@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// List implements [driver.Operator]. It returns the held locks, because etcd stores nothing about free ones. For a
-// shared lock, List and Inspect show the oldest grant.
+// List implements [driver.Operator]. It returns the locks that are held or have a tick, because etcd stores nothing about
+// others. For a shared lock, List and Inspect show the oldest grant.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	under := b.under(namespace)
 	if all {
@@ -25,11 +25,15 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 		return nil, fmt.Errorf("etcdlock: list locks: %w", ofRead(err))
 	}
 	seen := make(map[driver.Key]bool)
+	done := make(map[driver.Key]string)
 	var list []driver.Status
 	left := make(map[int64]time.Duration)
 	for _, kv := range reply.Kvs {
-		key, ok := b.parse(string(kv.Key))
-		if !ok || seen[key] {
+		key, isTick, ok := b.parse(string(kv.Key))
+		if isTick {
+			done[key] = parseTick(kv.Value).Done
+		}
+		if !ok || isTick || seen[key] {
 			continue
 		}
 		seen[key] = true
@@ -40,6 +44,14 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 		}
 		list = append(list, status(key, kv, left[kv.Lease]))
 	}
+	for i := range list {
+		list[i].Done = done[list[i].Key]
+	}
+	for key, last := range done {
+		if !seen[key] {
+			list = append(list, driver.Status{Key: key, Done: last})
+		}
+	}
 	slices.SortFunc(list, func(x, y driver.Status) int {
 		return cmp.Or(cmp.Compare(x.Key.Namespace, y.Key.Namespace), cmp.Compare(x.Key.Name, y.Key.Name))
 	})
@@ -48,18 +60,21 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 
 // Inspect returns the state of one lock. The token of a free lock is zero, because etcd stores nothing about it.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
-	first, err := b.oldest(ctx, key)
+	oldest := clientv3.OpGet(b.queue(key), clientv3.WithFirstCreate()...)
+	reply, err := b.commit(ctx, nil, []clientv3.Op{oldest, b.recorded(key)}, nil)
 	if err != nil {
 		return driver.Status{Key: key}, fmt.Errorf("etcdlock: inspect %q: %w", key, ofRead(err))
 	}
-	if first == nil {
-		return driver.Status{Key: key}, nil
+	s := driver.Status{Key: key}
+	if kvs := reply.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+		var left time.Duration
+		if kvs[0].Lease != 0 {
+			left, err = b.left(ctx, kvs[0])
+		}
+		s = status(key, kvs[0], left)
 	}
-	if first.Lease == 0 {
-		return status(key, first, 0), nil
-	}
-	left, err := b.left(ctx, first)
-	return status(key, first, left), err
+	s.Done = tickOf(reply, 1).Done
+	return s, err
 }
 
 func status(key driver.Key, first *mvccpb.KeyValue, left time.Duration) driver.Status {
@@ -110,5 +125,28 @@ func (b *Backend) tell(entry *mvccpb.KeyValue) clientv3.Op {
 	return clientv3.OpTxn([]clientv3.Cmp{stands}, []clientv3.Op{clientv3.OpPut(key, string(entry.Key), clientv3.WithIgnoreLease())}, nil)
 }
 
-// Prune implements [driver.Operator]. There is nothing to delete, because etcd stores nothing about free locks.
-func (b *Backend) Prune(context.Context, time.Duration) (int, error) { return 0, nil }
+// Prune implements [driver.Operator]. It deletes the ticks of free locks that were recorded at least the duration unused
+// ago. It does not know of later grants whose releases recorded no tick, because etcd stores nothing about free locks.
+// The age of a tick is the difference between the clocks of two processes, because etcd stores no times.
+func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int, err error) {
+	reply, err := b.get(ctx, b.prefix+"/", clientv3.WithPrefix())
+	if err != nil {
+		return 0, fmt.Errorf("etcdlock: prune: %w", ofRead(err))
+	}
+	for _, kv := range reply.Kvs {
+		key, isTick, _ := b.parse(string(kv.Key))
+		if !isTick || parseTick(kv.Value).age() < unused {
+			continue
+		}
+		same := clientv3.Compare(clientv3.ModRevision(string(kv.Key)), "=", kv.ModRevision)
+		free := clientv3.Compare(clientv3.CreateRevision(b.queue(key)), "=", 0).WithPrefix()
+		reply, err := b.commit(ctx, []clientv3.Cmp{same, free}, []clientv3.Op{clientv3.OpDelete(string(kv.Key))}, nil)
+		if err != nil {
+			return deleted, fmt.Errorf("etcdlock: prune the tick of %q: %w", key, classify(err))
+		}
+		if reply.Succeeded {
+			deleted++
+		}
+	}
+	return deleted, nil
+}

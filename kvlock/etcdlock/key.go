@@ -11,7 +11,8 @@ import (
 
 // Keys are PREFIX/NAMESPACE/NAME/%-x-LEASE-NUMBER, or %-s-… for shared locks. A slash inside a part is escaped, so that
 // no name is a prefix of another. An escaped namespace or name never begins with the mark "%-". So the queue of a lock
-// never contains keys of a backend whose longer prefix begins like the lock's keys.
+// never contains keys of a backend whose longer prefix begins like the lock's keys. The tick of a lock has the key
+// PREFIX/NAMESPACE/NAME/%done, which is not in the queue.
 //
 // LEASE and NUMBER give each acquisition a key of its own while it lasts. A later acquisition reuses the key. Without
 // reuse, each acquisition would be slower than the one before: etcd's index keeps every key until compaction, and the
@@ -19,6 +20,7 @@ import (
 
 const (
 	mark          = "%-"
+	tickMark      = "%done"
 	exclusiveMark = "x-"
 	sharedMark    = "s-"
 )
@@ -37,6 +39,11 @@ func (s *store) under(namespace string) string {
 // waiters.
 func (s *store) queue(key driver.Key) string {
 	return s.under(key.Namespace) + escaper.Replace(key.Name) + "/" + mark
+}
+
+// tickKey returns the key of the lock's tick.
+func (s *store) tickKey(key driver.Key) string {
+	return s.under(key.Namespace) + escaper.Replace(key.Name) + "/" + tickMark
 }
 
 // barrier returns the prefix of the keys that block a later request. All keys of the lock block an exclusive request.
@@ -63,12 +70,12 @@ func (s *store) sessionKey(lease clientv3.LeaseID) string {
 	return fmt.Sprintf("%s/%%/%016x", s.prefix, int64(lease))
 }
 
-// parse returns the lock to whose queue the key entry belongs.
-func (s *store) parse(entry string) (key driver.Key, ok bool) {
-	rest, ok := strings.CutPrefix(entry, s.prefix+"/")
+// parse returns the lock to which a key belongs, and whether the key is the lock's tick or an entry of its queue.
+func (s *store) parse(path string) (key driver.Key, isTick, ok bool) {
+	rest, ok := strings.CutPrefix(path, s.prefix+"/")
 	parts := strings.Split(rest, "/")
-	if !ok || len(parts) != 3 || !strings.HasPrefix(parts[2], mark) {
-		return key, false
+	if !ok || len(parts) != 3 || parts[2] != tickMark && !strings.HasPrefix(parts[2], mark) {
+		return key, false, false
 	}
-	return driver.Key{Namespace: unescaper.Replace(parts[0]), Name: unescaper.Replace(parts[1])}, true
+	return driver.Key{Namespace: unescaper.Replace(parts[0]), Name: unescaper.Replace(parts[1])}, parts[2] == tickMark, true
 }

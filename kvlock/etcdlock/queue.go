@@ -42,7 +42,7 @@ func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver
 			return driver.Grant{}, w.leave(ctx, err)
 		}
 	}
-	return b.hold(r, driver.Token(w.revision), w.session), nil
+	return b.hold(r, driver.Token(w.revision), w.session, w.tick), nil
 }
 
 // waiter is one waiting request and its entry in the queue.
@@ -54,6 +54,7 @@ type waiter struct {
 	revision int64            // the entry's create revision
 	before   *mvccpb.KeyValue // the youngest entry that blocks this waiter; nil if none does
 	holds    bool             // whether before is certainly the holder's entry, because it was the only entry
+	tick     tick             // the tick of the lock; valid if before is nil
 	seen     int64            // the revision of the last read of the queue
 	heard    time.Time        // when the last request that etcd answered was sent
 }
@@ -68,6 +69,7 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 		[]clientv3.Op{
 			clientv3.OpGet(b.barrier(w.request.Key), clientv3.WithLastCreate()...),
 			clientv3.OpPut(w.entry, value{w.request.Holder, w.request.Note}.String(), clientv3.WithLease(s.id)),
+			b.recorded(w.request.Key),
 		},
 		[]clientv3.Op{clientv3.OpGet(w.entry)})
 	if err != nil {
@@ -79,25 +81,26 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 		if found := reply.Responses[0].GetResponseRange(); len(found.Kvs) > 0 {
 			w.before, w.holds = found.Kvs[0], found.Count == 1 && !b.shared
 		}
+		w.tick = tickOf(reply, 2)
 		return nil
 	}
 	w.revision = reply.Responses[0].GetResponseRange().Kvs[0].CreateRevision
 	return w.look(ctx)
 }
 
-// look reads which entry blocks the waiter now, and proves that the waiter's own entry still exists. It does so in one
+// look reads which entry blocks the waiter now, reads the tick, and proves that the waiter's own entry still exists. It does so in one
 // read-only transaction.
 func (w *waiter) look(ctx context.Context) error {
 	sent := time.Now()
 	last := clientv3.OpGet(w.backend.barrier(w.request.Key), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)
-	reply, err := w.backend.commit(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(w.entry), "=", w.revision)}, []clientv3.Op{last}, nil)
+	reply, err := w.backend.commit(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(w.entry), "=", w.revision)}, []clientv3.Op{last, w.backend.recorded(w.request.Key)}, nil)
 	if err != nil {
 		return classify(err)
 	}
 	if !reply.Succeeded {
 		return driver.NotApplied(errEntryLost)
 	}
-	w.heard, w.seen, w.before = sent, reply.Header.Revision, nil
+	w.heard, w.seen, w.before, w.tick = sent, reply.Header.Revision, nil, tickOf(reply, 1)
 	if found := reply.Responses[0].GetResponseRange().Kvs; len(found) > 0 {
 		w.before = found[0]
 	}
@@ -118,9 +121,8 @@ func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
 		return nil, driver.NotApplied(errEntryLost)
 	}
 	w.heard = sent
-	if oldest.CreateRevision == w.revision {
-		w.before = nil
-		return nil, nil //nolint:nilnil // no entry blocks the waiter
+	if oldest.CreateRevision == w.revision { // the last holder may have recorded a tick since enter has read it
+		return nil, w.look(ctx)
 	}
 	return refusal(oldest), nil
 }

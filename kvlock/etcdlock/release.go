@@ -3,15 +3,21 @@ package etcdlock
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Release deletes the entry of g if the entry's create revision is the token of g.
+// Release deletes the entry of g if the entry's create revision is the token of g. The same transaction records the
+// tick of g.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
+	if b.shared { // several readers hold the lock, so they keep no ticks
+		g.Done = ""
+	}
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
 	}
@@ -22,8 +28,11 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if h == nil {
 		return driver.ErrNotHeld
 	}
-	deleted, err := b.remove(undated{ctx}, h.entry, g.Token)
+	deleted, last, err := b.remove(undated{ctx}, h.entry, g)
 	if err != nil {
+		if g.Done != "" && errors.Is(err, rpctypes.ErrNoSpace) {
+			return b.removeAlone(ctx, h.entry, g, err)
+		}
 		if err = classify(err); !driver.IsNotApplied(err) {
 			b.mu.Lock()
 			h.leaving = true
@@ -32,8 +41,8 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 		}
 		return err
 	}
-	if !deleted {
-		if err := b.deletedBefore(ctx, h); err != nil {
+	if !deleted && (g.Done == "" || last.Token != g.Token) {
+		if err := b.deletedBefore(ctx, h, g); err != nil {
 			if errors.Is(err, driver.ErrNotHeld) {
 				b.forget(g)
 			}
@@ -55,21 +64,44 @@ func (b *Backend) wasReleased(g driver.Grant) bool {
 	return g.Token != 0 && b.released.has(g)
 }
 
-// remove deletes an entry if it has that token, and reports whether it has done so. Token zero matches any entry.
-func (b *Backend) remove(ctx context.Context, entry string, token driver.Token) (bool, error) {
-	if token == 0 {
+// remove deletes the entry of g and records the tick of g, if the entry has the token of g. It reports whether it has
+// done so. If it has not, it also returns the last tick. Token zero matches any entry, which may not be granted, so it
+// records no tick.
+func (b *Backend) remove(ctx context.Context, entry string, g driver.Grant) (deleted bool, last tick, err error) {
+	if g.Token == 0 {
 		reply, err := b.delete(ctx, entry)
-		return err == nil && reply.Deleted > 0, err
+		return err == nil && reply.Deleted > 0, tick{}, err
 	}
-	granted := clientv3.Compare(clientv3.CreateRevision(entry), "=", int64(token))
-	reply, err := b.commit(ctx, []clientv3.Cmp{granted}, []clientv3.Op{clientv3.OpDelete(entry)}, nil)
-	return err == nil && reply.Succeeded, err
+	granted := clientv3.Compare(clientv3.CreateRevision(entry), "=", int64(g.Token))
+	then, otherwise := []clientv3.Op{clientv3.OpDelete(entry)}, []clientv3.Op(nil)
+	if g.Done != "" {
+		then, otherwise = append(then, b.record(g)), []clientv3.Op{b.recorded(g.Key)}
+	}
+	reply, err := b.commit(ctx, []clientv3.Cmp{granted}, then, otherwise)
+	if err == nil && !reply.Succeeded && g.Done != "" {
+		last = tickOf(reply, 0)
+	}
+	return err == nil && reply.Succeeded, last, err
 }
 
-// deletedBefore returns nil if an earlier release of h, which got no answer, has deleted the missing entry. It checks
-// that the session still lives, because the end of the session also deletes the entry.
-func (b *Backend) deletedBefore(ctx context.Context, h *hold) error {
-	if !b.isLeaving(h) {
+// removeAlone deletes the entry of g without recording the tick, because etcd has no space for the tick. A deletion
+// needs no space. The request that failed with err may have been executed (see undo), so the outcome of the release is
+// unknown.
+func (b *Backend) removeAlone(ctx context.Context, entry string, g driver.Grant, err error) error {
+	alone := g
+	alone.Done = ""
+	if _, _, failed := b.remove(undated{ctx}, entry, alone); failed != nil {
+		return err
+	}
+	b.forget(g)
+	return fmt.Errorf("etcdlock: the release of %q may have recorded no tick: %w", g.Key, err)
+}
+
+// deletedBefore returns nil if an earlier release of g, which got no answer, has deleted the missing entry. It checks
+// that the session still lives, because the end of the session also deletes the entry. If g has a tick, the caller has
+// found that no release of g recorded it.
+func (b *Backend) deletedBefore(ctx context.Context, h *hold, g driver.Grant) error {
+	if !b.isLeaving(h) || g.Done != "" {
 		return driver.ErrNotHeld
 	}
 	err := b.beat(ctx, h.session)

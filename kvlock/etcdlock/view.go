@@ -14,6 +14,7 @@ type view struct {
 	oldest  *mvccpb.KeyValue // the oldest entry of the lock, which belongs to a holder
 	barrier *mvccpb.KeyValue // the oldest entry that blocks a later request
 	mine    *mvccpb.KeyValue
+	tick    tick
 }
 
 // view returns the operations that read a queue for a request. The method read decodes their replies. mine is the key
@@ -26,7 +27,7 @@ func (b *Backend) view(key driver.Key, mine string) []clientv3.Op {
 			reads = append(reads, clientv3.OpGet(mine))
 		}
 	}
-	return reads
+	return append(reads, b.recorded(key))
 }
 
 func (b *Backend) read(mine string, reply *clientv3.TxnResponse) (v view) {
@@ -36,7 +37,7 @@ func (b *Backend) read(mine string, reply *clientv3.TxnResponse) (v view) {
 		}
 		return nil
 	}
-	v.oldest = first(0)
+	v.oldest, v.tick = first(0), tickOf(reply, len(reply.Responses)-1)
 	switch {
 	case !b.shared:
 		v.barrier = v.oldest
