@@ -148,12 +148,16 @@ func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began 
 			return driver.Grant{}, e.leave(ctx, err)
 		}
 	}
-	return e.grant(r.TTL), nil
+	done, err := e.last(ctx, r.TTL)
+	if err != nil {
+		return driver.Grant{}, e.leave(ctx, err)
+	}
+	return e.grant(r.TTL, done), nil
 }
 
 // turn returns nil if e is first in the queue, and a refusal if another entry is before e.
 func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
-	q, _, err := b.look(ctx, e.session, key)
+	q, err := e.queue(ctx)
 	if err != nil {
 		return err
 	}

@@ -162,7 +162,7 @@ const backendName = "zklock"
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
-		Sessions: true, Forgets: true, Pauses: !b.shared, Shares: b.shared, Invalid: b.err,
+		Sessions: true, Forgets: true, Pauses: !b.shared, Ticks: !b.shared, Shares: b.shared, Invalid: b.err,
 	}
 	if slices.ContainsFunc(b.acl, func(a zk.ACL) bool { return a.Scheme == "world" && a.Perms&^zk.PermRead != 0 }) {
 		c.Warnings = []string{"every client of the servers can end every lock, because nodes are created without authentication: use the option Digest, Auth or ACL"}

@@ -31,6 +31,7 @@ type entry struct {
 
 	// Guarded by store.mu.
 	granted bool
+	ticked  bool     // the last read of the queue showed that the lock has a tick
 	removal *removal // nil unless the entry is being deleted
 }
 
@@ -94,7 +95,7 @@ func (e *entry) forget() {
 }
 
 // grant makes a grant of e. The caller has proven that no other entry blocks e.
-func (e *entry) grant(ttl time.Duration) driver.Grant {
+func (e *entry) grant(ttl time.Duration, done string) driver.Grant {
 	e.store.mu.Lock()
 	before := e.granted
 	e.granted = true
@@ -102,7 +103,7 @@ func (e *entry) grant(ttl time.Duration) driver.Grant {
 	if !before {
 		e.session.keep(1)
 	}
-	return driver.Grant{Key: e.key, Nonce: e.nonce, Token: e.token, TTL: e.session.trust(ttl)}
+	return driver.Grant{Key: e.key, Nonce: e.nonce, Token: e.token, TTL: e.session.trust(ttl), Done: done}
 }
 
 // leaving returns the removal of e, or nil if e is not being deleted.

@@ -62,7 +62,7 @@ func (w *waiter) reportHolder(ctx context.Context) {
 	const limit = 2 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	e.remove()
+	e.remove("")
 	q, err := e.queue(ctx)
 	if err != nil || len(q) == 0 || e.store.container(e.key)+"/"+q[0].node == e.path {
 		return

@@ -6,14 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
-// List implements [driver.Operator]. It returns the held locks, because ZooKeeper stores nothing about free ones.
+// List implements [driver.Operator]. It returns the locks that are held or have a tick, because ZooKeeper stores nothing
+// about others.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	return onAny(b.store, func(s *session) ([]driver.Status, error) { return b.list(ctx, s, namespace, all) })
 }
@@ -35,7 +35,7 @@ func (s *store) list(ctx context.Context, open *session, namespace string, all b
 			if err != nil {
 				return nil, err
 			}
-			if status.State != driver.StateFree {
+			if status.State != driver.StateFree || status.Done != "" {
 				list = append(list, status.Status)
 			}
 		}
@@ -76,9 +76,13 @@ type first struct {
 func (s *store) head(ctx context.Context, open *session, key driver.Key) (first, error) {
 	for {
 		nodes, err := children(ctx, open, s.container(key))
+		var last tick
+		if err == nil && slices.Contains(nodes, tickNode) {
+			last, err = s.tick(ctx, open, key)
+		}
 		q := queue(nodes)
 		if err != nil || len(q) == 0 {
-			return first{Status: driver.Status{Key: key}}, err
+			return first{Status: driver.Status{Key: key, Done: last.Done}}, err
 		}
 		path := s.container(key) + "/" + q[0].node
 		n, err := s.read(ctx, open, path)
@@ -89,7 +93,7 @@ func (s *store) head(ctx context.Context, open *session, key driver.Key) (first,
 		if n.paused {
 			state = driver.StatePaused
 		}
-		return first{driver.Status{Key: key, State: state, Token: n.token, Holder: n.Holder, Note: n.Note}, path}, err
+		return first{driver.Status{Key: key, State: state, Token: n.token, Holder: n.Holder, Note: n.Note, Done: last.Done}, path}, err
 	}
 }
 
@@ -144,6 +148,3 @@ func onAny[T any](s *store, do func(*session) (T, error)) (T, error) {
 		}
 	}
 }
-
-// Prune implements [driver.Operator]. There is nothing to delete: the servers remove the nodes of free locks.
-func (b *Backend) Prune(context.Context, time.Duration) (int, error) { return 0, nil }

@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -20,18 +21,18 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 		return version, nil
 	}
 	for synced := false; ; {
-		q, version, err := b.look(ctx, s, r.Key)
+		seen, err := b.look(ctx, s, r.Key)
 		if errors.Is(err, zk.ErrNoNode) {
 			return 0, b.make(ctx, s, r.Key)
 		}
 		if err != nil {
 			return 0, err
 		}
-		if len(before(q, b.shared)) == 0 {
-			return version, nil
+		if len(before(seen.queue, b.shared)) == 0 {
+			return seen.version, nil
 		}
 		if synced {
-			held, err := b.refusal(ctx, s, r.Key, q[0])
+			held, err := b.refusal(ctx, s, r.Key, seen.queue[0])
 			if err != nil {
 				return 0, err
 			}
@@ -48,20 +49,23 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 	}
 }
 
-// look returns the queue and the version of the lock's node, as the session's server knows them.
-func (s *store) look(ctx context.Context, open *session, key driver.Key) ([]place, int32, error) {
-	type answer struct {
-		children []string
-		version  int32
-	}
-	a, err := ask(ctx, open, func(c *zk.Conn) (answer, error) {
+// sight is the state of a lock's node, as the session's server knows it.
+type sight struct {
+	queue    []place
+	ticked   bool  // the lock has a tick
+	version  int32 // version of the lock's node
+	acquired int64 // time of the last acquisition, in milliseconds since 1970
+}
+
+// look reads the lock's node.
+func (s *store) look(ctx context.Context, open *session, key driver.Key) (sight, error) {
+	return ask(ctx, open, func(c *zk.Conn) (sight, error) {
 		children, stat, err := c.Children(s.container(key))
 		if err != nil {
-			return answer{}, err
+			return sight{}, err
 		}
-		return answer{children, stat.Version}, nil
+		return sight{queue(children), slices.Contains(children, tickNode), stat.Version, stat.Mtime}, nil
 	})
-	return queue(a.children), a.version, err
 }
 
 // refusal describes the holder. It returns nil if the holder's node was just deleted. It sets no times, because only

@@ -52,7 +52,11 @@ func (b *Backend) enterQueue(ctx context.Context, r driver.Request, wait func(*d
 			return driver.Grant{}, e.leave(ctx, err)
 		}
 	}
-	return e.grant(r.TTL), nil
+	done, err := e.last(ctx, r.TTL)
+	if err != nil {
+		return driver.Grant{}, e.leave(ctx, err)
+	}
+	return e.grant(r.TTL, done), nil
 }
 
 // stand puts an entry into the queue, and creates the lock's node first if it is missing. If this process does not know
@@ -63,7 +67,7 @@ func (b *Backend) stand(ctx context.Context, s *session, r driver.Request) (*ent
 	_, known := b.versions.get(r.Key)
 	b.mu.Unlock()
 	if !known {
-		_, _, err := b.look(ctx, s, r.Key)
+		_, err := b.look(ctx, s, r.Key)
 		if errors.Is(err, zk.ErrNoNode) {
 			err = b.make(ctx, s, r.Key)
 		}
@@ -91,7 +95,7 @@ func (e *entry) leave(ctx context.Context, err error) error {
 	const limit = time.Second
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	removal := e.remove()
+	removal := e.remove("")
 	if e.session.ctx.Err() != nil {
 		if e.stands() {
 			err = oneline.Join(errPlaceLost, err)

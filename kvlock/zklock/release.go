@@ -7,7 +7,7 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Release deletes the node of g. It returns ErrNotHeld unless this backend created the node for g's nonce, in the
+// Release deletes the node of g, and records the tick of g in the same transaction. It returns ErrNotHeld unless this backend created the node for g's nonce, in the
 // transaction whose id is g's token. If the servers do not answer, the deletion continues in the background.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
@@ -23,7 +23,11 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	case e == nil || e.key != g.Key || e.shared != b.shared || g.Token != 0 && !e.is(g):
 		return driver.ErrNotHeld
 	}
-	removal := e.remove()
+	done := g.Done
+	if b.shared { // several readers hold the lock, so they keep no ticks
+		done = ""
+	}
+	removal := e.remove(done)
 	select {
 	case <-removal.done:
 		return removal.err

@@ -21,21 +21,22 @@ type ended struct {
 	token driver.Token
 }
 
-// remove starts to delete the entry's node, and retries in the background until it is certainly deleted.
-func (e *entry) remove() *removal {
+// remove starts to delete the entry's node, and retries in the background until it is certainly deleted. If done is not
+// empty, it also records that tick.
+func (e *entry) remove(done string) *removal {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
 	if e.removal == nil {
 		e.removal = &removal{done: make(chan struct{})}
-		go e.delete(e.removal)
+		go e.delete(e.removal, done)
 	}
 	return e.removal
 }
 
-func (e *entry) delete(r *removal) {
+func (e *entry) delete(r *removal, done string) {
 	defer close(r.done)
 	<-e.created
-	r.err = e.deleteNode()
+	r.err = e.deleteNode(done)
 	e.store.mu.Lock()
 	if r.err == nil {
 		e.store.released.put(ended{e.nonce, e.token}, struct{}{})
@@ -52,30 +53,49 @@ func (e *entry) delete(r *removal) {
 	}
 }
 
-func (e *entry) deleteNode() error {
+func (e *entry) deleteNode(done string) error {
 	if e.path == "" {
 		return driver.ErrNotHeld
 	}
 	s, lost := e.session, false
 	for {
 		if s.ctx.Err() != nil {
-			return driver.ErrNotHeld
+			return endedBefore(lost, done)
 		}
 		answered := s.watchdog()
-		err := s.conn.Delete(e.path, -1)
+		err := e.deleteOnce(done)
 		answered()
 		switch {
+		case errors.Is(err, zk.ErrNoNode) && lost && done != "":
+			return e.hasRecorded()
 		case err == nil, errors.Is(err, zk.ErrNoNode) && lost: // an earlier attempt, whose reply was lost, deleted the node
 			return nil
-		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrSessionExpired), s.ctx.Err() != nil:
+		case errors.Is(err, zk.ErrNoNode):
 			return driver.ErrNotHeld
+		case errors.Is(err, zk.ErrSessionExpired), s.ctx.Err() != nil:
+			return endedBefore(lost, done)
 		case isAny(err, refusedFor):
 			return driver.Permanent(err)
 		}
 		lost = lost || ambiguous(err)
 		backoff.Sleep(s.ctx, 10*time.Millisecond)
 		if s.await(s.ctx) != nil {
-			return driver.ErrNotHeld
+			return endedBefore(lost, done)
 		}
 	}
+}
+
+func (e *entry) deleteOnce(done string) error {
+	if done == "" {
+		return e.session.conn.Delete(e.path, -1)
+	}
+	return e.deleteRecording(done)
+}
+
+// endedBefore returns the error of a release after the end of its session. A lost request may have recorded the tick.
+func endedBefore(lost bool, done string) error {
+	if lost && done != "" {
+		return errUnrecorded
+	}
+	return driver.ErrNotHeld
 }

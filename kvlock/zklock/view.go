@@ -58,11 +58,17 @@ func (e *entry) view(q []place) (v view, err error) {
 	return v, nil
 }
 
-// queue lists the queue that contains the entry.
+// queue lists the queue that contains the entry. It also notes whether the lock has a tick.
 func (e *entry) queue(ctx context.Context) ([]place, error) {
-	q, _, err := e.store.look(ctx, e.session, e.key)
+	seen, err := e.store.look(ctx, e.session, e.key)
 	if errors.Is(err, zk.ErrNoNode) { // the servers remove a node without children
 		return nil, driver.NotApplied(errPlaceLost)
 	}
-	return q, err
+	if err != nil {
+		return nil, err
+	}
+	e.store.mu.Lock()
+	defer e.store.mu.Unlock()
+	e.ticked = seen.ticked
+	return seen.queue, nil
 }

@@ -1,0 +1,155 @@
+package zklock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// The tick of a lock, see [driver.Grant].Done, is the content of a child of the lock's node that is not in the queue. The
+// child belongs to no session. While it exists, the servers do not remove the lock's node. Only names with a tick have
+// it, so the number of children shows whether there is a tick to read.
+//
+// The child's name has eleven digits, so parse ignores it. Other programs with ZooKeeper's own recipes ignore it, or see
+// a number that is larger than every sequence number.
+const tickNode = "done__99999999999"
+
+var errUnrecorded = errors.New("zklock: the servers did not answer whether the release recorded the tick")
+
+// tick is the content of a tick node.
+type tick struct {
+	Done  string       `json:"done"`
+	Token driver.Token `json:"token"` // the token of the grant whose release recorded the tick
+}
+
+func (s *store) tickPath(key driver.Key) string { return s.container(key) + "/" + tickNode }
+
+// tick reads the tick of a lock. It returns an empty tick if there is none.
+func (s *store) tick(ctx context.Context, open *session, key driver.Key) (t tick, err error) {
+	text, err := ask(ctx, open, func(c *zk.Conn) ([]byte, error) {
+		text, _, err := c.Get(s.tickPath(key))
+		return text, err
+	})
+	if errors.Is(err, zk.ErrNoNode) {
+		return tick{}, nil
+	}
+	_ = json.Unmarshal(text, &t) // another program may have written other content
+	return t, err
+}
+
+// last returns the tick for a grant of e, and gives up after ttl. If the last read of the queue showed no tick, there is
+// none, and last sends no request. A later tick of the previous holder would have made e read the queue again, because
+// the release changes the holder's node before it deletes the node (see deleteNode).
+func (e *entry) last(ctx context.Context, ttl time.Duration) (string, error) {
+	e.store.mu.Lock()
+	ticked := e.ticked
+	e.store.mu.Unlock()
+	if !ticked || e.shared {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, ttl)
+	defer cancel()
+	t, err := e.store.tick(ctx, e.session, e.key)
+	return t.Done, err
+}
+
+// deleteRecording deletes the entry's node and records a tick, in one transaction. It writes the tick before it deletes
+// the node, so that a waiter that learns of the deletion can read the tick. It changes the node before it deletes the
+// node, because the next waiter's watch must not report a deletion. The waiter would treat a deletion as a grant without
+// a new tick.
+func (e *entry) deleteRecording(done string) error {
+	text, _ := json.Marshal(tick{done, e.token}) // a text and a number always encode
+	e.store.mu.Lock()
+	ticked := e.ticked
+	e.store.mu.Unlock()
+	for {
+		var write any = &zk.CreateRequest{Path: e.store.tickPath(e.key), Data: text, Acl: e.store.acl, Flags: zk.FlagPersistent}
+		if ticked {
+			write = &zk.SetDataRequest{Path: e.store.tickPath(e.key), Data: text, Version: -1}
+		}
+		results, err := e.session.conn.Multi(
+			existence(e.path), write, &zk.SetDataRequest{Path: e.path, Version: -1}, &zk.DeleteRequest{Path: e.path, Version: -1},
+		)
+		missing := ticked && errors.Is(err, zk.ErrNoNode) && len(results) > 0 && results[0].Error == nil
+		if !missing && !errors.Is(err, zk.ErrNodeExists) {
+			return err
+		}
+		ticked = !ticked
+	}
+}
+
+// hasRecorded returns nil if a release of e, whose reply was lost, has recorded a tick. It returns driver.ErrNotHeld if
+// none has.
+func (e *entry) hasRecorded() error {
+	t, err := e.store.tick(e.session.ctx, e.session, e.key)
+	switch {
+	case err != nil || t.Token > e.token: // a later holder may have replaced the tick
+		return errUnrecorded
+	case t.Token < e.token:
+		return driver.ErrNotHeld
+	}
+	return nil
+}
+
+// Prune implements [driver.Operator]. It deletes the ticks of free locks that were neither recorded nor acquired for the
+// duration unused. The servers remove the nodes of other free locks themselves. The times are those of the servers, and
+// the caller's clock measures how long ago they are.
+func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int, err error) {
+	return onAny(b.store, func(s *session) (int, error) {
+		namespaces, err := b.namespaces(ctx, s)
+		if err != nil {
+			return 0, err
+		}
+		for _, namespace := range namespaces {
+			names, err := children(ctx, s, b.under(namespace))
+			if err != nil {
+				return deleted, err
+			}
+			for _, name := range names {
+				pruned, err := b.pruneTick(ctx, s, driver.Key{Namespace: namespace, Name: unescape(name)}, unused)
+				if err != nil {
+					return deleted, classify(err)
+				}
+				if pruned {
+					deleted++
+				}
+			}
+		}
+		return deleted, nil
+	})
+}
+
+// pruneTick deletes the tick of a lock, unless the lock is in use or was used too recently. The transaction fails if the
+// lock was acquired since its node was read.
+func (b *Backend) pruneTick(ctx context.Context, s *session, key driver.Key, unused time.Duration) (bool, error) {
+	var stat *zk.Stat
+	seen, err := b.look(ctx, s, key)
+	if err == nil && seen.ticked && len(seen.queue) == 0 {
+		stat, err = ask(ctx, s, func(c *zk.Conn) (*zk.Stat, error) {
+			_, stat, err := c.Get(b.tickPath(key))
+			return stat, err
+		})
+	}
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return false, nil
+	case err != nil || stat == nil:
+		return false, err
+	}
+	used := time.UnixMilli(max(seen.acquired, stat.Mtime))
+	if max(0, time.Since(used)) < unused {
+		return false, nil
+	}
+	_, err = askOnce(ctx, s, func(c *zk.Conn) ([]zk.MultiResponse, error) {
+		return c.Multi(&zk.CheckVersionRequest{Path: b.container(key), Version: seen.version}, &zk.DeleteRequest{Path: b.tickPath(key), Version: stat.Version})
+	})
+	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) {
+		return false, nil
+	}
+	return err == nil, err
+}
