@@ -27,6 +27,10 @@
 // the lock's, rounded up to whole seconds. If the session is lost, all its locks are lost at once, and the next lock
 // gets a new session. An unused session expires.
 //
+// A release for a tick (rowlock.Once) writes the tick into a key of its own, PREFIX/NAMESPACE/NAME/%done, in the same
+// transaction. This key belongs to no session. The transaction that acquires, or that shows a waiter to be first, reads
+// the tick. A name without ticks has no such key. The locks of [Backend.Shared] keep no ticks.
+//
 // A session that holds a lock has a key of its own, PREFIX/%/LEASE. The process that owns the session watches this key.
 // etcd deletes all keys of a lease in one transaction. So one watch reports the end of the session for all its locks,
 // as soon as etcd ends the session. A forced release writes the lock's key into the session's key, so the holder's
@@ -60,8 +64,9 @@
 //
 // # Limits
 //
-// MinHold and HandoverDelay are refused, because etcd cannot block a lock after its key is deleted. etcd stores nothing
-// about a free lock, so an inspection reports a free lock as never granted.
+// MinHold and HandoverDelay are refused, because etcd cannot block a lock after its key is deleted. Apart
+// from its tick, etcd stores nothing about a free lock, so an inspection reports a free lock as never granted. Prune
+// deletes the ticks of free locks that are old enough. It measures their age by the clocks of the processes.
 //
 // # Lost replies
 //

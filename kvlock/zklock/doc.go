@@ -31,6 +31,10 @@
 // however many there are. A waiter that is not the first reads who holds the lock only after a tenth of a second, or
 // when its wait fails.
 //
+// A release for a tick (rowlock.Once) writes the tick into a child of the lock's node that is not in the queue, in the
+// same transaction. The number of children shows that there is a tick to read. So only names with a tick pay for it:
+// each acquisition sends two more reads, but commits only once. The locks of [Backend.Shared] keep no ticks.
+//
 // All locks of one Backend with the same TTL use one session, which has its own connection. To choose a session, TTLs
 // are rounded up to one of twenty lengths. An unused session ends after a minute, or when a locker is closed.
 //
@@ -67,7 +71,8 @@
 // # Limits
 //
 // MinHold and HandoverDelay are refused, because ZooKeeper cannot block a lock after its node is deleted. The servers
-// remove the node of a free lock, so an inspection reports a free lock as never granted.
+// remove the node of a free lock without a tick, so an inspection reports a free lock as never granted. The node of a
+// lock with a tick stays until Prune deletes the tick.
 //
 // # Lost replies
 //
