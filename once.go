@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rowlock/rowlock/internal/oneline"
 )
@@ -21,8 +20,8 @@ var ErrDone = errors.New("rowlock: the tick is done")
 var errNotRecorded = errors.New("the lease was released before the tick was recorded")
 
 // Once runs fn under the lock on name, unless fn has already succeeded for tick. A tick is one occasion of a schedule,
-// such as the day for which a nightly job runs. Any text of 1 to 128 bytes identifies a tick, and [TickOf] makes one of a
-// time. Of all processes that call Once for a tick, one runs fn. The others get [ErrDone].
+// such as the day for which a nightly job runs. Any text of 1 to 128 printable ASCII characters identifies a tick, and
+// [TickOf] makes one of a time. Of all processes that call Once for a tick, one runs fn. The others get [ErrDone].
 //
 // If fn returns nil, the release of the lease records the tick as done, in the same step. Once returns nil only if the
 // tick is recorded. If fn fails or panics, or if the process crashes, the tick stays open, and the next caller runs
@@ -94,8 +93,8 @@ func checkTick(tick string) error {
 		return errors.New("rowlock: Once: the tick is empty")
 	case len(tick) > maxTick:
 		return fmt.Errorf("rowlock: Once: tick %s has %d bytes: the limit is %d", excerpt(tick), len(tick), maxTick)
-	case !utf8.ValidString(tick) || strings.ContainsRune(tick, 0):
-		return fmt.Errorf("rowlock: Once: tick %s must be UTF-8 without NUL", excerpt(tick))
+	case strings.ContainsFunc(tick, func(r rune) bool { return r < ' ' || r > '~' }):
+		return fmt.Errorf("rowlock: Once: tick %s must be printable ASCII, which every database can store", excerpt(tick))
 	}
 	return nil
 }

@@ -77,10 +77,10 @@ type Grant struct {
 	// package fence seals in a separate transaction.
 	Sealed bool
 
-	// Done is a tick: a text of at most 128 bytes that identifies one occasion of a schedule. In a grant that Acquire or
-	// Await returned, it is the last tick that a release of Key recorded, or "". In a grant for Release, it is the tick
-	// to record, or "" to leave the recorded tick as it is. Renew and HandOver ignore it. Only a backend with
-	// [Capabilities].Ticks keeps ticks.
+	// Done is a tick: a text of at most 128 printable ASCII characters that identifies one occasion of a schedule. In a
+	// grant that Acquire or Await returned, it is the last tick that a release of Key recorded, or "". In a grant for
+	// Release, it is the tick to record, or "" to leave the recorded tick as it is. Renew and HandOver ignore it. Only a
+	// backend with [Capabilities].Ticks keeps ticks.
 	Done string
 
 	// Earlier reports that the grant answers an earlier request with the same nonce. The store refused that earlier

@@ -64,7 +64,7 @@ func (t *trial) isDone(b driver.Backend, key driver.Key, tick, when string) {
 // The ticks have characters that a store may treat in a special way, and the greatest length.
 const (
 	firstTick  = "2026-11-23T00:00:00Z"
-	secondTick = `Grüße 'x' "y" \z %s $1 {"a": null}`
+	secondTick = `it's 'x' "y" \z %s $1 {"a": null} ~`
 	longTick   = "-123456789-123456789-123456789-123456789-123456789-123456789-123456789-123456789-123456789-123456789-123456789-123456789-1234567"
 )
 

@@ -58,7 +58,7 @@ With --slots=N up to N commands run at the same time. The slots of NAME are the 
 the command gets the first slot that is free. Every run of NAME needs the same --slots.
 
 With --once=TICK the command runs only if no run has succeeded for that tick. TICK is a time such as 2026-11-23 or
-2026-11-23T08:30, a number, or any text of up to 128 bytes. The store keeps the last tick: an earlier time and a
+2026-11-23T08:30, a number, or any text of up to 128 characters. The store keeps the last tick: an earlier time and a
 smaller number count as done, but another text does not. With --once-per=DURATION the tick is the present time in
 UTC, rounded down to a multiple of DURATION. A run succeeds if the command exits with 0. The release of the lock
 records the tick, so a crash leaves the tick open. If the tick is done, the exit code is 80, or 0 if --on-conflict
