@@ -168,7 +168,8 @@ func TestTwoResumeAtTheSameTime(t *testing.T) {
 	})
 }
 
-// overtaken is a store that calls the function by of the test after each inspection, which can change the state.
+// overtaken is a store that calls a function of the test after each inspection. The function can change the state
+// of the lock.
 type overtaken struct {
 	*memlock.Backend
 

@@ -18,7 +18,7 @@ type queue struct {
 	places           []*place   // in order of arrival; the first waiter sends requests to the store
 	refusal          *HeldError // the last refusal of the first waiter
 	stopNotify       func()     // ends the notifications of the store; nil if the store sends none
-	successor        *successor // the first waiter while it rests, else nil
+	successor        *successor // the first waiter while it waits between two requests, else nil
 	predecessorHolds bool       // the previous first waiter has acquired the name and has not released it
 	round            uint64     // a round begins when a waiter becomes the first or is woken; unique among all queues
 }

@@ -118,8 +118,8 @@ var errEnding = errors.New("another ReleaseWith of this lease is in progress")
 // ReleaseWith ends the lease by calling end instead of sending a release. For example, end can delete the lease's row
 // in the transaction that commits the work. ReleaseWith first waits for a renewal in progress, a few seconds at most,
 // and starts no renewal while end runs. The deadline does not move, so end must return before it.
-// Call [Lease.Renew] first to have as much time as possible. The ctx of end has the values of ctx.
-// It ends when ctx ends, or when the lease is no longer trusted. [FromContext] returns the lease from it.
+// Call [Lease.Renew] first to have as much time as possible. The context that end receives is derived from ctx.
+// It also ends when the lease is no longer trusted. [FromContext] returns the lease from it.
 //
 // If end returns nil, the lease is released, as by [Lease.Release]. ReleaseWith and later calls of Release
 // return nil, or an [ErrLost] if the trust ended before end returned. If end fails or panics, the lease is
@@ -131,9 +131,9 @@ var errEnding = errors.New("another ReleaseWith of this lease is in progress")
 // [ErrUnavailable] if ctx ends before the renewal in progress does. While a ReleaseWith runs, Renew and every other
 // ReleaseWith of the lease return an [ErrUnavailable].
 //
-// If Release or Close is called while end runs, it ends the lease, and therefore the ctx of end.
+// If Release or Close is called while end runs, it ends the lease, and therefore the context that end has received.
 // It then waits for end for a few seconds at most. If end has not returned nil by then, it sends a release.
-// end must not call Release, ReleaseWith, Renew or Close.
+// The function end must not call Release, ReleaseWith, Renew or Close.
 func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) error) error {
 	if err := le.Err(); err != nil {
 		return err

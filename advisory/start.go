@@ -100,7 +100,7 @@ func (se *session) unfit(ctx context.Context, f findings) error {
 	return se.probe(ctx, loginPID, pid)
 }
 
-// probes is how often a second connection tries to get the server process of the first.
+// probes is the number of attempts to get the server process of a session on a second connection.
 const probes = 5
 
 // probe checks whether a pooler gives the session's server process to other clients between statements. In transaction
@@ -144,7 +144,8 @@ func (se *session) probe(ctx context.Context, loginPID, pid uint32) error {
 	return nil
 }
 
-// intruder is what the second connection finds.
+// intruder describes the server process in which the second connection of a probe runs: its id, and the text that
+// leave_trace.sql has left in it.
 type intruder struct {
 	pid   int64
 	trace string

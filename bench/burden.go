@@ -22,7 +22,7 @@ type burden struct {
 	Heap        uint64
 }
 
-// many acquires leases, holds them for a while, and reports their cost. It runs in a worker process.
+// many is a task of a worker process: it acquires leases, holds them for a while, and reports their cost.
 func (w *worker) many(ctx context.Context, l lock) error {
 	empty := measureBurden()
 	locker, leave, err := l.locker(ctx, w.job.At)

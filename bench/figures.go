@@ -49,8 +49,9 @@ var compared = []struct{ library, store, lock string }{
 	{"etcd's concurrency.Mutex", "etcd", "concurrency.Mutex, a session each"},
 }
 
-// marked matches the places where a page contains figures. The comment that marks such a place names constructors,
-// or says "all" or "peers".
+// marked matches the places where a page contains figures. The comment that marks such a place selects
+// the rows of its table. It lists constructors of backends, or says "all" for all backends. With "peers", the table
+// compares rowlock with other libraries.
 var marked = regexp.MustCompile(`(?s)(<!-- figures: ([^>]*) -->\n).*?(<!-- end of figures -->)`)
 
 // withFigures returns the text of a page with the figures from the tables in the folder.

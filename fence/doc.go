@@ -168,8 +168,8 @@
 // when ctx ends or when the lease is no longer trusted. The server can end the old transaction:
 //
 //   - On Postgres, a check limits how long the transaction may idle between two statements. The limit is the time for
-//     which the lease is still trusted at the check. After that time the server ends the session.
-//     It does not end a statement that is running.
+//     which the lease is still trusted at the check. If the transaction idles longer, the server ends
+//     its session. A statement that runs is not idle, so the server lets it finish.
 //   - MySQL has the variable wait_timeout, and MariaDB has idle_write_transaction_timeout. They apply to a whole
 //     session, so set them for all connections of the pool. Use whole seconds, and at most the TTL.
 //   - On SQLite, a process that dies releases its lock on the file. A suspended process keeps that lock.

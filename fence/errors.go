@@ -25,8 +25,8 @@ var (
 	ErrOtherDomain = errors.New("fence: the mark is of another token domain")
 	// ErrUnknown means that the commit got no reply, and that Tx could not find out its outcome in time.
 	// The transaction may have been committed, or may be committed later. Only [Guard.Tx] and [Guard.TxPgx] return it,
-	// and it wraps the error of the commit. On SQLite it has a second cause: the function ignored that a statement had
-	// ended the transaction. What the function wrote after that statement is committed.
+	// and it wraps the error of the commit. On SQLite it has a second cause: a statement ended the
+	// transaction, and the function ignored that. SQLite then has committed every later write of the function.
 	ErrUnknown = errors.New("fence: the commit may have been applied")
 	// ErrReadOnly means that the transaction cannot write, so the check cannot lock the mark. The transaction was begun
 	// read-only, or the server is a standby. ErrReadOnly does not mean that the lease has ended. Roll back,

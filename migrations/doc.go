@@ -60,8 +60,8 @@
 //	GRANT UPDATE (nonce, expires_at, held_until, reserved_for, done) ON rowlock_lease TO app;
 //	GRANT SELECT ON rowlock_lease_waiter TO app; -- on Postgres, whose waiters are notified
 //
-// Only the owner of a table can protect the table with fence.Protect. A user that writes to a protected table needs no
-// further privilege on any database, and none on rowlock_lease_fence_pass.
+// Only the owner of a table can protect the table with fence.Protect. Protection needs no further privileges
+// of the users that write to the table, on any database. In particular, they need none on rowlock_lease_fence_pass.
 //
 // Package advisory needs:
 //

@@ -255,7 +255,7 @@ func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 	r := request("job")
 	r.Waits = true
 	var tx pgx.Tx
-	until(t, "it has come back to its row", func() bool { // the row may have been deleted, which happens once a second; then this tries again
+	until(t, "it has come back to its row", func() bool { // repeats this if the cleanup, which runs once a second, has deleted the row meanwhile
 		g := acquire(t, before, request("job"))
 		stop, err := b.Notify(t.Context(), g.Key, func() {})
 		require.NoError(t, err)
@@ -297,7 +297,7 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 	r := request("job")
 	r.Waits = true
 	var g driver.Grant
-	until(t, "it has come back to its row", func() bool { // the row may have been deleted, which happens once a second; then this tries again
+	until(t, "it has come back to its row", func() bool { // repeats this if the cleanup, which runs once a second, has deleted the row meanwhile
 		g = acquire(t, before, request("job"))
 		stop, err := b.Notify(t.Context(), g.Key, func() {})
 		require.NoError(t, err)

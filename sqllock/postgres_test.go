@@ -193,7 +193,7 @@ func TestPostgresRenewalsAreHeapOnly(t *testing.T) {
 
 // A grant and a renewal are durable even if the session commits asynchronously by default. If a renewal were lost in
 // a crash, the lease could end before the deadline that its holder relies on. A release waits for the disk only if it
-// records a tick. The changed setting is restored when the statement ends.
+// records a tick. The statements change synchronous_commit for themselves only: the session's own value remains.
 func TestPostgresChoosesItsDurability(t *testing.T) {
 	p := newPostgresTest(t)
 	acquire(t, p.Backend, request("first of all, which makes the server known"))

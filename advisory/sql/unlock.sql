@@ -1,5 +1,6 @@
 -- Parameters: $1 key, $2 the server process of the session.
 -- Result: one row: the server process that answers, and whether it had the lock.
--- Promise: releases one hold of the lock by this session, and nothing on another server process.
+-- Promise: releases one hold of the lock by this session. If a pooler has moved the session to another server process,
+-- releases nothing, because the lock is not there.
 SELECT pg_backend_pid() AS pid,
        CASE WHEN pg_backend_pid() = $2::int THEN pg_advisory_unlock($1::bigint) ELSE false END AS unlocked

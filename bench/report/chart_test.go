@@ -56,8 +56,8 @@ type box struct {
 	left, right, y float64
 }
 
-// texts returns the bounding box of each text in the chart. It estimates the width with the widest average letter
-// of a font of 12 pixels.
+// texts returns the bounding box of each text in the chart. It estimates the width for a font size of 12 pixels,
+// with the average letter of a wide font.
 func texts(t *testing.T, svg []byte) (all []box) {
 	d := xml.NewDecoder(strings.NewReader(string(svg)))
 	for {

@@ -114,7 +114,7 @@ var engine = []mutant{
 	{"a failed renewal is retried without a delay", "bounded",
 		in(".", "renewals.settle", "return max(time.Duration(share*float64(pause)), time.Millisecond)", "_ = pause; return time.Millisecond"),
 		root("TestAnOutageCostsFewRenewals")},
-	{"a lease that was lost while its renewal waited is renewed", "a crash frees the name",
+	{"a lost lease in the queue of renewals is renewed", "a crash frees the name",
 		in(".", "renewals.renew", "le.hasEnded()", "le.hasEnded() && false"),
 		root("TestALostLeaseInTheRenewalQueueIsNotRenewed")},
 	{"Renew lets a second request begin", "cheap to hold",

@@ -72,7 +72,8 @@ func etcdArgs(path string, f *folder, dsn string, o Options) []string {
 	return argv
 }
 
-// identify compares the node's own name. The node answers this request only when there is a leader.
+// identify checks that the node at dsn has the name that the launcher gave it. The node answers this request only when
+// there is a leader.
 func (e *etcd) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	var self struct {
 		Header struct {

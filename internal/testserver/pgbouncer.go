@@ -114,8 +114,8 @@ func (e *pgbouncer) command(f *folder, port int, _ Options) command {
 
 func (e *pgbouncer) dsn(port int) string { return postgresDSN(port) }
 
-// identify compares the identity of the Postgres server behind the pooler. Only the pooler of this launcher leads
-// to that server.
+// identify checks that the Postgres server behind the pooler is the one that this launcher configured. No other pooler
+// leads to that server.
 func (e *pgbouncer) identify(ctx context.Context, dsn string, _ *folder) (bool, error) {
 	behind, err := queryPostgres(ctx, dsn, whoIsBehind)
 	return behind == e.behind, err

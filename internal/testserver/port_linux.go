@@ -9,8 +9,8 @@ import (
 // FreePort returns a port of 127.0.0.1 that is reserved for a server until release is called. Start reserves the
 // ports of its servers in the same way.
 //
-// FreePort binds a socket to the port and never listens on it. While the socket is open, the kernel assigns the port
-// to no process that requests any free port, neither for listening nor for connecting. A server that binds exactly
+// FreePort binds a socket to the port and never listens on it. While the socket is open, a process that
+// requests any free port, to listen or to connect, does not get this port. A server that binds exactly
 // this port with SO_REUSEADDR, as all these servers do, gets the port. While no server listens, clients are refused.
 // See bind_conflict in the kernel's net/ipv4/inet_connection_sock.c.
 func FreePort() (port int, release func(), err error) {

@@ -37,7 +37,7 @@ func (e *sentinel) command(f *folder, port int, o Options) command {
 	return command{argv: append(argv, o.Args...)}
 }
 
-// identify compares the path of the configuration file, which is in the reply to INFO.
+// identify sends INFO and checks that the server uses the configuration file that prepare wrote.
 func (e *sentinel) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", strings.TrimSuffix(strings.TrimPrefix(dsn, "redis://"), "/0"))
 	if err != nil {

@@ -102,7 +102,8 @@ preAllocSize=1024
 
 func (e *zookeeper) dsn(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// identify compares the path of the data folder, which only a running server reports.
+// identify checks that the server at dsn uses the data folder of this launcher. Only a running server reports the
+// folder.
 func (e *zookeeper) identify(ctx context.Context, dsn string, f *folder) (bool, error) {
 	text, err := askZooKeeper(ctx, dsn, "conf")
 	if err != nil {

@@ -34,8 +34,8 @@ type ZooKeeperNode struct {
 }
 
 // These two addresses make all connections between servers pass a proxy. Each server's configuration names
-// the servers by host names. A server resolves its own name to the address here, and the names of the other servers
-// to the address there. The proxies listen on the address there, on the same port numbers.
+// the servers by host names. A server resolves its own name to the constant here, and the names of the other servers
+// to the constant there. The proxies listen on the constant there, on the same port numbers.
 // IP addresses would not work, because a server also sends its own address to the others.
 const here, there = "127.0.0.1", "127.0.0.2"
 

@@ -47,7 +47,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, nil
 }
 
-// renew sets the outcomes of the grants of one session. The parameter of lists the indexes of those grants.
+// renew sets the outcomes of the grants of one session. The parameter "of" contains the indexes of these grants.
 func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, entries []string, of []int, outcomes []driver.Outcome) error {
 	const part = 100 // a transaction may have 128 comparisons
 	var group sync.WaitGroup

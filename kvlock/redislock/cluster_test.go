@@ -206,7 +206,8 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	short := redislock.New(c, redislock.Replicated(1, 50*time.Millisecond))
 	_, err = short.Acquire(ctx, redistest.Request(without))
 	require.ErrorContains(t, err, "0 of 1 replicas")
-	alone := redistest.Acquire(t, plain, redistest.Request(without)) // the failed grant was released
+	// The name is free, because the failed acquire has released its grant.
+	alone := redistest.Acquire(t, plain, redistest.Request(without))
 
 	require.Eventually(t, func() bool { // until the replica has connected
 		g, err := short.Acquire(ctx, redistest.Request(with))

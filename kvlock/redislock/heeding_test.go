@@ -27,7 +27,7 @@ func TestAServerThatHangsIsNotWaitedForTwice(t *testing.T) {
 	b := redislock.New(client)
 	bounded, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for range 2 { // the second trial begins with a server that answers
+	for range 2 { // in the second round, the requests run without a goroutine of their own, because the server has answered
 		g, err := b.Acquire(bounded, redistest.Request("x"))
 		require.NoError(t, err)
 		require.NoError(t, b.Release(bounded, g))

@@ -124,9 +124,9 @@ func floor(votes []vote) driver.Token {
 }
 
 // enoughToAdmit reports whether enough nodes have answered to admit the nodes whose quarantine is over. That needs a
-// majority of nodes that have lost nothing, or all nodes. If a node was not admitted for a second quarantine, a
-// majority of any nodes is enough. Tokens then rise only because of the nodes' clocks, if these agree within one
-// quarantine.
+// majority of nodes that have lost nothing, or all nodes. If a node still
+// waits for its admission one quarantine after its quarantine ended, a majority of any nodes is enough. Then tokens
+// rise only if the nodes' clocks agree within one quarantine.
 func enoughToAdmit(votes []vote, nodes int) bool {
 	quorum := nodes/2 + 1
 	answers := count(votes, func(v vote) bool { return v.err == nil })

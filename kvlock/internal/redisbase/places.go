@@ -40,8 +40,8 @@ func (p *Places) Join(key driver.Key) {
 	p.byKey[key].calls++
 }
 
-// Leave reverses one Join. It returns true if no caller waits for key any longer, but the process may still be in the
-// queue.
+// Leave reverses one Join. It returns true if no caller of this process waits for key any longer and the process may
+// still be in the queue of the server.
 func (p *Places) Leave(key driver.Key) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -72,8 +72,8 @@ func (t *Topic) Await(ctx context.Context) error {
 	}
 }
 
-// refuse makes all unanswered subscriptions fail. New subscriptions fail for the next minute. Waiters with an earlier
-// confirmed subscription poll until then.
+// refuse makes all unanswered subscriptions fail. New subscriptions fail for the next minute. During that minute,
+// the waiters whose subscription was confirmed before only poll.
 func (s *Subscriber) refuse(refusal error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,5 @@
--- A line with the id of the server's run precedes this text, as the variable run. Only that run executes the script.
+-- Go code prepends a line that sets the variable run to the server's run_id, which Redis changes at each start. After a
+-- restart, the server does not know the digest of this script, so it never executes the script with an old run_id.
 -- Parameters: KEYS[1] the lock, KEYS[2] the record of the node, KEYS[3] the waiters for the lock; ARGV nonce, or an
 -- empty text to query only the state of the node; holder, note; TTL, minimum hold and hand-over delay in microseconds;
 -- the retention in milliseconds; the quarantine in microseconds; the id of the waiter that sends the request, or an

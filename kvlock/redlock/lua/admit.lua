@@ -1,4 +1,5 @@
--- A line with the id of the server's run precedes this text, as the variable run. Only that run executes the script.
+-- Go code prepends a line that sets the variable run to the server's run_id, which Redis changes at each start. After a
+-- restart, the server does not know the digest of this script, so it never executes the script with an old run_id.
 -- Parameters: KEYS[1] the record of the node; ARGV the largest token that the other nodes know; the quarantine in
 -- microseconds. Result: 1 if the node may vote now; 0 if its quarantine is not over, or if it has lost its data
 -- meanwhile. Promise: every token that the node confirms from now on is larger than all tokens that it may have lost.

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- A line with the id of the server's run precedes this text, as the variable run. Only that run executes the script.
+-- Go code prepends a line that sets the variable run to the server's run_id, which Redis changes at each start. After a
+-- restart, the server does not know the digest of this script, so it never executes the script with an old run_id.
 -- Parameters: KEYS[1] the record of the node, then the locks; ARGV[1] the retention in milliseconds, then for each
 -- lock: nonce, token; TTL, minimum hold and hand-over delay in microseconds. Result: for each lock 1 if its lease was
 -- renewed, 0 if the node does not have the lease. An empty list if the node may have lost leases. Promise: never renews

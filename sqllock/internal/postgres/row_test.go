@@ -96,7 +96,7 @@ func TestWhoComesBackToARow(t *testing.T) {
 	}
 }
 
-// When the last waiter leaves a row, it waits for the deletion of the row only if a release may still notify the row.
+// The last waiter that leaves a row waits until the row is deleted, unless no release can notify the row any more.
 func TestWhoLeavesARow(t *testing.T) {
 	for from, waits := range map[rowState]bool{unwritten: true, listed: true, aside: false} {
 		r, w, woken := in(from)

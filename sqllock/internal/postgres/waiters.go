@@ -133,8 +133,8 @@ func (s *waiters) granted(key driver.Key) {
 	}
 }
 
-// promised reports whether a notification has claimed that a release granted the lock of key to a waiter's request.
-// It returns true only once for each such notification.
+// promised reports whether a notification said that a waiter for key has been granted the lock. It returns true only
+// once for each such notification.
 func (s *waiters) promised(key driver.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
