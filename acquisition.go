@@ -71,8 +71,8 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 }
 
 // run calls the function by, which is try or wait, and seals the lease that by returns. If a function of a [Trace] or
-// a guard panics or ends the goroutine, run releases the lease. Without this release the locker would renew the lease
-// indefinitely.
+// a guard panics or ends the goroutine, the method run releases the lease. Without this release the locker would renew
+// the lease indefinitely.
 func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
 	returned := false
 	defer func() {
@@ -90,8 +90,8 @@ func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
 	return le, err
 }
 
-// try sends one request, and does not wait for other holders. If the reply is missing, try repeats the request to
-// learn the outcome.
+// try sends one request, and does not wait for other holders. If the reply is missing, the method try repeats the
+// request to learn the outcome.
 func (a *acquisition) try() (*Lease, error) {
 	timeout := callTimeout(a.cfg.ttl)
 	ctx, cancel := context.WithTimeout(a.ctx, timeout)
@@ -333,7 +333,7 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, 
 }
 
 // sealed seals a new lease, unless the grant has already sealed it. The sealing stops when the caller's ctx or the
-// lease ends. If the sealing fails, sealed releases the lease.
+// lease ends. If the sealing fails, the method releases the lease.
 func (a *acquisition) sealed(le *Lease) (*Lease, error) {
 	if !a.cfg.fenced || le.grant.Sealed {
 		return le, nil

@@ -48,7 +48,7 @@ func (o *batchRun) renew(batch []*Lease) {
 }
 
 // renewsAnother reports whether the store has renewed any lease in this run. If not, renewsAnother first tries one
-// random lease of part. That lease may itself be the one that fails. But the batch is retried about twenty times
+// random lease of this part. That lease may itself be the one that fails. But the batch is retried about twenty times
 // before its leases are lost, so a later run will choose a good lease.
 func (o *batchRun) renewsAnother(part []*Lease) bool {
 	if !o.works {

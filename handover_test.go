@@ -362,8 +362,8 @@ func TestHandOverAtTheEndOfAWait(t *testing.T) {
 	}
 }
 
-// handOverAtTheEnd calls Release and end at the same time, while two waiters wait. It reports whether the first
-// waiter acquired the name.
+// handOverAtTheEnd calls Release and the function end at the same time, while two waiters wait. It reports whether the
+// first waiter acquired the name.
 func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Duration, end func(*rowlock.Locker, func())) (served bool) {
 	store.Intercept(func(memlock.Call) memlock.Fault { return memlock.Fault{Request: slow, Reply: slow} })
 	l, other := locker(t, store), locker(t, store)

@@ -52,8 +52,8 @@ func (j *janitor) init(l *Locker) {
 // resolve releases item in the background. After the locker was closed, resolve makes one attempt before it returns.
 func (j *janitor) resolve(item leftover) { j.take(item)() }
 
-// take does the same as resolve, but emits no trace event itself. The caller must call tell, which emits the event of
-// an attempt that take has made.
+// take does the same as resolve, but emits no trace event itself. The caller must call the function tell, which emits
+// the event of an attempt that take has made.
 func (j *janitor) take(item leftover) (tell func()) {
 	item.pauses = backoff.Backoff{Next: 50 * time.Millisecond, Most: time.Second}
 	item.next = j.locker.clock().At
@@ -130,7 +130,7 @@ func (j *janitor) run() {
 	}
 }
 
-// work makes one attempt to release item. If last is set, work drops item even if the attempt fails.
+// work makes one attempt to release item. If last is true, work drops item even if the attempt fails.
 func (j *janitor) work(item *leftover, last bool) {
 	over := j.attempt(j.locker.closeLimit, item) || last
 	j.mu.Lock()

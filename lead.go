@@ -10,19 +10,19 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// Lead makes this process one of many candidates for name, and calls run while the process leads. It waits
+// Lead makes this process one of many candidates for name, and calls the function run while the process leads. It waits
 // for the name as [Locker.Acquire] does, calls run, and becomes a candidate again after it has lost the name. The time
-// of one call of run is a term.
+// from the call of run to its return is a term.
 //
-// The ctx of run ends when ctx does, or when the lease is no longer trusted. [FromContext] returns the lease of that
-// ctx, and the lease's token identifies the term. When its ctx ends, run should return at once.
-// Another process may then lead, and this process is no candidate until run has returned.
+// The context that run receives ends when ctx ends, or when the lease is no longer trusted. [FromContext] returns the
+// lease of that context, and the lease's token identifies the term. When its context ends, the function run should
+// return at once. Another process may then lead, and this process is no candidate until run has returned.
 //
-// run ends its term by returning. If the lease was held until then, Lead releases the lease and returns the result of
-// run. Return nil if the work is done, and an error if it failed. So a run that wants to stay leader returns only
-// after its ctx has ended. If the lease was lost, Lead ignores the result of run, because code whose ctx has ended
-// can fail with many different errors. The next leader, which may be this process again, then does the work.
-// If run panics, Lead releases the lease.
+// The function run ends its term by returning. If the lease was held until then, Lead releases the lease and returns
+// the result of run. Return nil if the work is done, and an error if it failed. So if your function is to lead for as
+// long as possible, it returns only after its context has ended. If the lease was lost, Lead ignores the result of run,
+// because code whose context has ended can fail with many different errors. The next leader, which may be this process
+// again, then does the work. If run panics, Lead releases the lease.
 //
 // Lead ends when ctx ends. If the process leads then, Lead returns the result of run. Otherwise it returns an
 // error that matches ctx's error, and also an [ErrHeld] if another process leads.

@@ -81,8 +81,9 @@ func (le *Lease) ReleaseDone(ctx context.Context) error {
 	return err
 }
 
-// TickOf returns the tick that t belongs to, if a tick begins every so often: t rounded down to a multiple of every, in
-// UTC. Days begin at midnight UTC and weeks on Mondays. every must be positive.
+// TickOf returns the tick that t belongs to, where the parameter every is the time between two ticks. The result is t
+// rounded down to a multiple of that time, in UTC. Days begin at midnight UTC and weeks on Mondays. The parameter every
+// must be positive.
 func TickOf(t time.Time, every time.Duration) string {
 	return t.UTC().Truncate(every).Format(time.RFC3339Nano)
 }
@@ -99,9 +100,9 @@ func checkTick(tick string) error {
 	return nil
 }
 
-// IsDone reports whether tick is done if last is the last tick that was recorded, as in [Status].Done. That is the case
-// if the two are equal, if both are times and tick is the earlier one, or if both are whole numbers and tick is the
-// smaller one. A time is written as by [TickOf], or as a day (2026-11-23), a month (2026-11) or a minute
+// IsDone reports whether a tick is done. The parameter last is the tick that was recorded last, as in [Status].Done.
+// A tick is done if it is equal to last, if both are times and it is the earlier one, or if both are whole numbers and
+// it is the smaller one. A time is written as by [TickOf], or as a day (2026-11-23), a month (2026-11) or a minute
 // (2026-11-23T08:30).
 func IsDone(last, tick string) bool {
 	if last == tick {

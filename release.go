@@ -115,25 +115,25 @@ type ending struct {
 
 var errEnding = errors.New("another ReleaseWith of this lease is in progress")
 
-// ReleaseWith ends the lease by calling end instead of sending a release. For example, end can delete the lease's row
-// in the transaction that commits the work. ReleaseWith first waits for a renewal in progress, a few seconds at most,
-// and starts no renewal while end runs. The deadline does not move, so end must return before it.
-// Call [Lease.Renew] first to have as much time as possible. The context that end receives is derived from ctx.
-// It also ends when the lease is no longer trusted. [FromContext] returns the lease from it.
+// ReleaseWith ends the lease by calling the function end instead of sending a release. For example, that function can
+// delete the lease's row in the transaction that commits the work. ReleaseWith first waits for a renewal in progress, a
+// few seconds at most, and starts no renewal while end runs. The deadline does not move, so the function end must
+// return before the deadline. Call [Lease.Renew] first to have as much time as possible. The context that end receives
+// is derived from ctx. It also ends when the lease is no longer trusted. [FromContext] returns the lease from it.
 //
 // If end returns nil, the lease is released, as by [Lease.Release]. ReleaseWith and later calls of Release
-// return nil, or an [ErrLost] if the trust ended before end returned. If end fails or panics, the lease is
-// renewed at once and continues. Then ReleaseWith returns the error of end, and also an [ErrLost] or
-// [ErrReleased] if the lease has ended meanwhile. If end may still have ended the lease, as after a commit
-// without a reply, the renewal detects that.
+// return nil, or an [ErrLost] if the trust ended before end returned. If the function end fails or panics, the lease is
+// renewed at once and continues. Then ReleaseWith returns the error of that function, and also an [ErrLost] or
+// [ErrReleased] if the lease has ended meanwhile. The function may have failed although it has ended the lease, as
+// after a commit without a reply. Then the renewal detects that.
 //
-// If the lease has already ended, ReleaseWith returns the reason and does not call end. It returns an
+// If the lease has already ended, ReleaseWith returns the reason and does not call the function. It returns an
 // [ErrUnavailable] if ctx ends before the renewal in progress does. While a ReleaseWith runs, Renew and every other
 // ReleaseWith of the lease return an [ErrUnavailable].
 //
-// If Release or Close is called while end runs, it ends the lease, and therefore the context that end has received.
-// It then waits for end for a few seconds at most. If end has not returned nil by then, it sends a release.
-// The function end must not call Release, ReleaseWith, Renew or Close.
+// If Release or Close is called while the function end runs, it ends the lease, and therefore the context of the
+// function. It then waits a few seconds at most for the function to return. If the function has not returned nil by
+// then, Release or Close sends a release. The function end must not call Release, ReleaseWith, Renew or Close.
 func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) error) error {
 	if err := le.Err(); err != nil {
 		return err
@@ -157,7 +157,8 @@ func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) 
 	return err
 }
 
-// begin stores e, so that a Release waits for it. If the lease has already ended, begin returns the reason instead.
+// begin stores e, so that a Release waits for it. If the lease has already ended, the method returns the reason
+// instead.
 func (le *Lease) begin(e *ending) error {
 	if err := le.Err(); err != nil {
 		return err
@@ -202,7 +203,8 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 }
 
 // handOverOrRelease hands the lease over to the first waiter of this process, or releases it. It hands nothing over
-// unless plain is set, which says that no ReleaseWith has begun. handed reports whether the lease was handed over.
+// unless the parameter plain is set, which says that no ReleaseWith has begun. handed reports whether the lease was
+// handed over.
 func (le *Lease) handOverOrRelease(ctx context.Context, plain bool, now clock.Instant) (handed bool, err error) {
 	var to *successor
 	if plain && le.mayHandOver(now) {

@@ -181,7 +181,7 @@ func (r *renewals) expireAll(now clock.Instant) {
 	}
 }
 
-// due returns the leases to renew now. If a lease is due, due also returns the leases that become due within a
+// due returns the leases to renew now. If a lease is due, the method also returns the leases that become due within a
 // quarter of their renewal interval. So few requests are sent in each interval, however many leases there are.
 func (r *renewals) due(now clock.Instant) []*Lease {
 	var due, expired []*Lease
@@ -379,7 +379,7 @@ func (r *renewals) ask(le *Lease) error {
 }
 
 // halt prevents renewals of le until proceed is called. It returns when no renewal of le is in progress,
-// or when le has ended. If ctx ends first, halt returns an error.
+// or when le has ended. If ctx ends first, the method returns an error.
 func (r *renewals) halt(ctx context.Context, le *Lease) error {
 	r.mu.Lock()
 	if le.plan.halted {

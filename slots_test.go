@@ -199,7 +199,7 @@ func TestAnyWithLostReplies(t *testing.T) {
 	}
 }
 
-// anySealer is a guard that counts the seals and returns err.
+// anySealer is a guard that counts its seals. Each seal fails with err.
 type anySealer struct {
 	seals atomic.Int32
 	err   error

@@ -241,7 +241,8 @@ func newPoll() poll {
 }
 
 // next returns how long to rest after a refusal, or after a request without a reply (held is nil).
-// woken says that a notification or a release wakes the waiter, so that polling only covers a lost notification.
+// The parameter woken says that a notification or a release wakes the waiter, so that polling only covers a lost
+// notification.
 func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 	if held == nil {
 		return p.backoff.Step()

@@ -112,8 +112,8 @@ func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver
 	})
 }
 
-// acquire checks r, calls by with the number of r's lock, and turns its error into one of the driver contract.
-// The function by also returns the context that limited its last statement.
+// acquire checks r, calls the function by with the number of r's lock, and turns its error into one of the driver
+// contract. The function by also returns the context that limited its last statement.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(id int64) (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err

@@ -44,7 +44,7 @@ const MemoryOfReleases = sessionlock.Remembered
 // Statement returns the SQL text of b's statement with this verb.
 func (b *Backend) Statement(verb string) string { return b.sql[verb] }
 
-// InTxBy is InTx with try in place of a transaction. The function try sends each statement.
+// InTxBy is InTx with the function try in place of a transaction. The function try sends each statement.
 func InTxBy(ctx context.Context, name string, try func(statement string, id int64, dest ...any) error) error {
 	return inTx(ctx, name, nil, try)
 }

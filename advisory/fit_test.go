@@ -18,8 +18,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// unfit checks that b refuses to lock, with a permanent error that contains each text of why,
-// and that b holds no lock.
+// unfit checks that b refuses to lock, with a permanent error that contains each text in the parameter why, and that b
+// holds no lock.
 func unfit(t *testing.T, b *advisory.Backend, why ...string) {
 	t.Helper()
 	g, err := b.Acquire(t.Context(), request("a"))

@@ -121,7 +121,7 @@ func TestInspectionOfASharedLock(t *testing.T) {
 	<-b.Shared().Session(second).Done()
 }
 
-// during is a query tracer. It calls do once, just before the first statement that contains text is sent.
+// during is a query tracer. It calls the function do once, just before the first statement that contains text is sent.
 type during struct {
 	text string
 	once sync.Once

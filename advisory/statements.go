@@ -15,7 +15,7 @@ type statements map[string]string
 // load reads the statements, with the names of t instead of the default ones.
 func load(t sqltable.Table) statements { return t.Statements(sqlFiles, "sql", `"`) }
 
-// The verbs that acquire a lock: try does not wait, wait waits in the server's queue.
+// The verbs that acquire a lock: the statement try does not wait; the statement wait waits in the server's queue.
 const (
 	try  = "lock"
 	wait = "wait"

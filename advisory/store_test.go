@@ -86,7 +86,7 @@ const here = " FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT 
 func (w watcher) locks() int    { w.tb.Helper(); return w.number("SELECT count(*)" + here) }
 func (w watcher) sessions() int { w.tb.Helper(); return w.number("SELECT count(DISTINCT pid)" + here) }
 
-// becomes polls until done is true. The server sends no notification.
+// becomes polls until the function done returns true. The server sends no notification.
 func (w watcher) becomes(what string, done func() bool) {
 	w.tb.Helper()
 	require.Eventually(w.tb, done, 10*time.Second, 5*time.Millisecond, what)

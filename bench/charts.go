@@ -50,7 +50,7 @@ func pictures() []picture {
 	}
 }
 
-// draw draws a chart of the measured values. ok is false if there are none.
+// draw draws a chart of the measured values. The result ok is false if there are none.
 func (p picture) draw(t report.Table) (svg []byte, ok bool) {
 	c := p.chart
 	for _, s := range t.Sections {

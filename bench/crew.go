@@ -52,9 +52,9 @@ func hire(ctx context.Context, j job, processes int) (*crew, error) {
 	return c, nil
 }
 
-// oneOf returns the one server of at that a process uses. Some clients choose a server of the cluster at random
-// and keep it. To remove the chance that one library connects to the leader more often, the processes use the servers
-// in turn.
+// oneOf returns the one server in the list at that a process uses. Some clients choose a server of the cluster at
+// random and keep it. To remove the chance that one library connects to the leader more often, the processes use the
+// servers in turn.
 func oneOf(at []string, process int) []string { return at[process%len(at):][:1] }
 
 func (c *crew) note(e event) {
@@ -105,7 +105,8 @@ func (c *crew) count(kind string) (n int) {
 	return n
 }
 
-// await returns when so returns true, or when a process has failed. It calls so after each event.
+// await returns when the function so returns true, or when a process has failed. It calls this function after each
+// event.
 func (c *crew) await(ctx context.Context, so func() bool) error {
 	for {
 		c.mu.Lock()

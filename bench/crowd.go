@@ -27,8 +27,8 @@ type crowd struct {
 }
 
 // crowds measures each crowd once per round, and returns the medians of the rounds. After a crowd has failed,
-// it is not measured again. If before is not nil, crowds calls it before it measures a crowd.
-// The function before measures a baseline for that crowd, for the length of a round.
+// it is not measured again. If the function before is not nil, crowds calls it first for each crowd. That function
+// measures a baseline for that crowd, for the length of a round.
 func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []crowd, before func(context.Context, crowd, time.Duration)) ([]report.Row, error) {
 	repeats, failed := make([][]map[string]float64, len(all)), make([]error, len(all))
 	for repeat := range r.rounds {

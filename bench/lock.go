@@ -104,7 +104,7 @@ func gather(n int, leave func(), member func() (acquirer, error)) (*party, error
 	return p, nil
 }
 
-// single returns a party of one member. Its acquire calls take and its release calls give.
+// single returns a party of one member. Its acquire calls the function take, and its release calls the function give.
 func single(leave func(), take, give func(context.Context) error) *party {
 	return &party{close: leave, members: []acquirer{func(ctx context.Context) (held, error) { return held{release: give}, take(ctx) }}}
 }

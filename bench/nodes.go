@@ -179,7 +179,7 @@ func (p *passing) fail(ctx context.Context, err error) {
 	}
 }
 
-// figures computes the figures from the events of the time d after from.
+// figures computes the figures from the events in the interval of length d that begins at the instant from.
 func (p *passing) figures(from time.Time, d time.Duration, requests float64) (map[string]float64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

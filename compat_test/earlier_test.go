@@ -18,8 +18,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The folder before contains the SQL statements of an older version of rowlock: the last one whose tables had no row
-// for each waiter.
+// The folder named before contains the SQL statements of an older version of rowlock: the last one whose tables had no
+// row for each waiter.
 //
 //go:embed testdata/before_waiters
 var before embed.FS

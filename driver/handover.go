@@ -7,9 +7,9 @@ import "context"
 // request, and the key is never free between the two grants. The engine ignores this interface if the backend is also
 // an [Awaiter] or a [Session].
 type HandOverer interface {
-	// HandOver ends one grant, the parameter from, as Release does. It then grants the same key to the request r,
-	// as Acquire does, with a larger token. The two changes are one atomic step. r.Key is from.Key,
-	// r.Nonce is not from.Nonce, and r.Seal is empty. HandOver does not wait for other holders.
+	// HandOver ends the grant in the parameter from, as Release does. It then grants the same key to the request r, as
+	// Acquire does, with a larger token. The two changes are one atomic step. r.Key is from.Key, r.Nonce is not
+	// from.Nonce, and r.Seal is empty. HandOver does not wait for other holders.
 	//
 	// HandOver returns one of five results:
 	//

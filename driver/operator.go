@@ -30,10 +30,10 @@ type Operator interface {
 	// Renew of g returns [Lost], and Release of g returns [ErrNotHeld]. The HandoverDelay and the MinHold of g no
 	// longer apply.
 	//
-	// as is the nonce of the pause. A second request with the same nonce succeeds and changes nothing.
-	// Pause returns [ErrNotHeld] if the store no longer has the grant g. It never revives an expired grant.
-	// Any other error, except one made by [NotApplied] or [Permanent], means that the outcome is unknown.
-	// Pause does not wait for other holders.
+	// The parameter as is the nonce of the pause. A second request with the same nonce succeeds and changes nothing.
+	// Pause returns [ErrNotHeld] if the store no longer has the grant g. It never revives an expired grant. Any other
+	// error, except one made by [NotApplied] or [Permanent], means that the outcome is unknown. Pause does not wait for
+	// other holders.
 	//
 	// Pause works only if [Capabilities].Pauses is set. Otherwise it returns an error made by [Permanent].
 	Pause(ctx context.Context, g Grant, as Nonce) error

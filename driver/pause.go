@@ -7,7 +7,8 @@ import "time"
 // a lease that its holder renews.
 const Endless = 100 * 365 * 24 * time.Hour
 
-// endless reports whether a lease that expires in left is a pause. The engine requests leases of at most a week.
+// endless reports whether a lease is a pause. The parameter left is the time until the lease expires. The engine
+// requests leases of at most a week.
 func endless(left time.Duration) bool { return left > Endless/2 }
 
 // KnowPause changes the reason of h to [Paused] if h reports a lease whose expiry is that of a pause. It returns h.

@@ -53,7 +53,7 @@ func (g *Guard) Explain(err error) error {
 var errEnded = errors.New("the function ignored the error of a statement that ended the transaction: later writes are committed")
 
 // worked is called before the commit, with the error of the function that Tx has run. It explains that error.
-// On SQLite, if there is no error, worked returns one if the transaction is no longer open. It then calls Uncheck,
+// On SQLite, if there is no error, the method returns one if the transaction is no longer open. It then calls Uncheck,
 // because a pass is a row there.
 func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
 	s, ok := g.dialect.(*sqlite)
@@ -67,7 +67,7 @@ func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
 }
 
 // leave returns a connection to its pool. On MySQL and MariaDB it first removes the pass, which stays in the session
-// after the transaction. If that fails, leave closes the session.
+// after the transaction. If that fails, the method closes the session.
 func (g *Guard) leave(ctx context.Context, conn *sql.Conn) error {
 	if _, ok := g.dialect.(*mysql); ok && g.passing {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)

@@ -161,8 +161,8 @@ func (p *postgres) pruneOutcomes(ctx context.Context, unused time.Duration) (for
 }
 
 // refused also recognises pgx's error for a transaction in which an earlier statement failed. SQLSTATE class 57P means
-// that the server has ended the connection (a shutdown, an operator, idle_session_timeout). For such an error refused
-// returns false, as for a broken connection.
+// that the server has ended the connection (a shutdown, an operator, idle_session_timeout). For such an error the
+// function returns false, as for a broken connection.
 func (p *postgres) refused(err error) bool {
 	state := sqlerror.State(err)
 	return state != "" && !strings.HasPrefix(state, "57P") || errors.Is(err, pgx.ErrTxCommitRollback)

@@ -22,7 +22,7 @@ import (
 var orderRow = fence.Row{Table: "orders", Key: "id", Token: "lock_token"}
 
 // withOrder returns a store with one order and no fence table. The lease old has checked the order,
-// so the order's row has its token. newer is the successor of old.
+// so the order's row has its token. The lease newer is the successor of the lease old.
 func (e engine) withOrder(t *testing.T) (s *store, old, newer *rowlock.Lease) {
 	t.Helper()
 	s = e.fresh(t)
@@ -107,8 +107,8 @@ func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level 
 }
 
 // startSuccessor starts the successor, and returns when the successor is done or waits for a lock.
-// The function wait waits for its end. On SQLite a successor that would have to wait gives up, and wait starts it
-// again.
+// The function wait waits for its end. On SQLite a successor that would have to wait gives up, and the function wait
+// starts it again.
 func (s *store) startSuccessor(t *testing.T, newer *rowlock.Lease, level sql.IsolationLevel) (wait func() error) {
 	t.Helper()
 	if s.dialect == migrations.SQLite {

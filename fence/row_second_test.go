@@ -14,7 +14,7 @@ import (
 )
 
 // ordersOfTwo returns a store with the orders 1 and 2, whose lines are in the ledger. The lease old has checked the two
-// orders. newer is the successor of old.
+// orders. The lease newer is the successor of the lease old.
 func (e engine) ordersOfTwo(t *testing.T) (s *store, old, newer *rowlock.Lease) {
 	t.Helper()
 	s = e.fresh(t)

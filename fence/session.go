@@ -37,8 +37,9 @@ func (g *Guard) isFile() bool {
 	return file
 }
 
-// taken calls take, which may ignore ctx, and returns its result. If ctx ends first, taken returns ctx's error,
-// and passes the result of take to late as soon as take returns. On a file, taken always waits for take.
+// taken calls the function take, which may ignore ctx, and returns its result. If ctx ends first, taken returns ctx's
+// error, and passes the result of take to the function late as soon as take returns. On a file, taken always waits
+// until take returns.
 func taken[T any](ctx context.Context, g *Guard, take func() (T, error), late func(T)) (T, error) {
 	if g.isFile() {
 		return take()

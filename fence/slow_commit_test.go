@@ -48,7 +48,7 @@ func slowCommit(t *testing.T, e engine) {
 	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM elsewhere"))
 }
 
-// slowCommits connects to a database whose commits first call end and then take a minute.
+// slowCommits connects to a database whose commits first call the function end and then take a minute.
 type slowCommits struct {
 	dsn    string
 	driver sqldriver.Driver

@@ -217,7 +217,7 @@ func (s *store) work(t *testing.T, lease *rowlock.Lease) {
 }
 
 // waiting reports whether a session of this database waits for a lock. MySQL and MariaDB have a list of waiting
-// sessions, but do not refresh the list while it is read often. So on these servers waiting looks for a statement on
+// sessions, but do not refresh the list while it is read often. So on these servers the method looks for a statement on
 // the fence table, or a statement of CheckRow, that has been running for 400 ms.
 func (s *store) waiting(t *testing.T, since *time.Time) bool {
 	t.Helper()

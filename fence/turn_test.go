@@ -61,8 +61,8 @@ func TestASealIsNotOvertakenByLaterChecks(t *testing.T) {
 	})
 }
 
-// laterChecksAreRefused checks in two transactions of old, and calls wait, which waits for these two.
-// Checks in later transactions of old must then fail with an ErrRetry.
+// laterChecksAreRefused checks in two transactions of the holder old, and calls the function wait, which waits for
+// these two. Checks in later transactions of the same holder must then fail with an ErrRetry.
 func (s *store) laterChecksAreRefused(t *testing.T, old *rowlock.Lease, wait func() error) {
 	t.Helper()
 	first, second := s.begin(t, sql.LevelDefault), s.begin(t, sql.LevelDefault)

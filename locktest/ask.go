@@ -13,9 +13,9 @@ func (t *trial) request(key driver.Key) driver.Request {
 	return driver.Request{Key: key, Nonce: driver.NewNonce(), TTL: steady, Holder: "locktest", Note: t.name}
 }
 
-// ask sends one request. If the store reports contention with another writer, ask retries a limited number of times. It also
-// retries a request that failed after half of the TTL or later, because a backend on an overloaded machine may report that a
-// grant came too late.
+// ask sends one request. If the store reports contention with another writer, the method retries a limited number of
+// times. It also retries a request that failed after half of the TTL or later, because a backend on an overloaded
+// machine may report that a grant came too late.
 func (t *trial) ask(b driver.Backend, r driver.Request) (g driver.Grant, held *driver.Held) {
 	late := 0
 	t.poll("a reply other than contended", func() bool {

@@ -52,7 +52,7 @@ func minimumHold(t *trial) {
 	t.grantAtLast(b, t.request(r.Key))
 }
 
-// refuseUntil checks that key is refused until the instant then, and returns the last refusal. A grant before that
+// refuseUntil checks that key is refused until the given instant, and returns the last refusal. A grant before that
 // instant is a failure. A grant after that instant is released.
 func (t *trial) refuseUntil(b driver.Backend, key driver.Key, then time.Time) *driver.Held {
 	var last *driver.Held

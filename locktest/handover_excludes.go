@@ -43,7 +43,8 @@ func handOverExcludes(t *trial) {
 	t.release(a, g)
 }
 
-// rival requests a key that is never free, until over is true. It returns a text that says what was wrong, or an empty text.
+// rival requests a key that is never free, until the flag over is true. It returns a text that says what was wrong, or
+// an empty text.
 func (t *trial) rival(b driver.Backend, key driver.Key, asked *atomic.Int64, over *atomic.Bool) string {
 	for !over.Load() {
 		g, err := b.Acquire(t.ctx, t.request(key))

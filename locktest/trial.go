@@ -131,8 +131,8 @@ func (t *trial) await(happened <-chan struct{}, what string) {
 	}
 }
 
-// poll calls done repeatedly until done returns true. poll is for conditions without an event, such as the passing of time on a
-// store's clock.
+// poll calls the function done repeatedly until it returns true. poll is for conditions without an event, such as the
+// passing of time on a store's clock.
 func (t *trial) poll(what string, done func() bool) {
 	end := time.Now().Add(t.patience)
 	for !done() {

@@ -29,7 +29,7 @@ type turns struct {
 }
 
 // take polls until the session has the lock or ctx ends. If a request for the lock fails, the session may have the
-// lock, so take closes the session.
+// lock, so the method closes the session.
 func (t turns) take(ctx context.Context, conn *sql.Conn) error {
 	for {
 		n, err := t.ask(ctx, conn, "lock")
@@ -45,8 +45,8 @@ func (t turns) take(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// give releases the lock. If the session cannot be unlocked, give closes the session. Otherwise the connection pool
-// would keep the session, and the session would keep the lock.
+// give releases the lock. If the session cannot be unlocked, the method closes the session. Otherwise the connection
+// pool would keep the session, and the session would keep the lock.
 func (t turns) give(ctx context.Context, conn *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, unlockLimit)
 	defer cancel()
@@ -81,7 +81,7 @@ func (t turns) key() any {
 
 // ended wraps ctx's error around err if ctx has ended, because drivers then return other errors, such as a bad
 // connection. A driver that opens a connection with ctx's deadline may time out a moment before ctx ends.
-// So ended also checks whether the deadline has passed.
+// So the function also checks whether the deadline has passed.
 func ended(ctx context.Context, err error) error {
 	end := ctx.Err()
 	if deadline, ok := ctx.Deadline(); ok && end == nil && !time.Now().Before(deadline) {

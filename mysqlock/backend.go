@@ -88,8 +88,8 @@ func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver
 	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) { return b.locks.Await(ctx, r.Key, false, r, wait) })
 }
 
-// acquire checks r, calls by, and turns its error into one of the driver contract.
-// The function by also returns the context that limited its last statement.
+// acquire checks r, calls the function by, and turns its error into one of the driver contract. The function by also
+// returns the context that limited its last statement.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func() (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err

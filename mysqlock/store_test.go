@@ -100,7 +100,7 @@ func refused(tb testing.TB, err error) *driver.Held {
 	return held
 }
 
-// becomes polls until done is true. The server sends no notification.
+// becomes polls until the function done returns true. The server sends no notification.
 func becomes(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
 	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {

@@ -247,7 +247,8 @@ func TestTokenRegression(t *testing.T) {
 	})
 }
 
-// backwards simulates a store that was restored from a backup as old as by: its tokens are smaller.
+// backwards simulates a store that was restored from a backup. The field by is the age of the backup: its tokens are
+// smaller.
 type backwards struct {
 	*memlock.Backend
 

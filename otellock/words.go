@@ -61,7 +61,7 @@ func refusal(r driver.Reason) string {
 
 // zero adds 0 to the counters of rare events, so that their time series exist before the first event.
 // If a time series began with the value one, Prometheus would see no increase. All these counters get the attributes in
-// all.
+// the parameter all.
 func (r *recorder) zero(all []attribute.KeyValue) {
 	add := func(c metric.Int64Counter, attrs ...attribute.KeyValue) {
 		c.Add(context.Background(), 0, metric.WithAttributes(append(attrs, all...)...))

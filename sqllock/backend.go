@@ -97,8 +97,8 @@ func (b *Backend) CloseIdle(ctx context.Context) {
 	}
 }
 
-// Notify implements [driver.Notifier]. On MySQL and MariaDB it never calls wake, and only puts the process into the
-// lock's queue after its next refused attempt.
+// Notify implements [driver.Notifier]. On MySQL and MariaDB it never calls the function wake, and only puts the process
+// into the lock's queue after its next refused attempt.
 func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if n, ok := b.dialect.(driver.Notifier); ok {
 		return n.Notify(ctx, key, wake)

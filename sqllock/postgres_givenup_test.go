@@ -67,7 +67,7 @@ func (c *crowd) requested(t *testing.T) {
 	})
 }
 
-// passedOn releases held, and returns the lease that the waiting member to is then granted.
+// passedOn releases the lease held, and returns the lease that the waiting member, the parameter to, is then granted.
 func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, to *member) *rowlock.Lease {
 	t.Helper()
 	got := make(chan *rowlock.Lease, 1)

@@ -141,7 +141,7 @@ func (c *chained) within(ctx context.Context, fenced bool, fn func(context.Conte
 }
 
 // read reads the last values of the chains. The last value of an empty chain is 0.
-// If the database rolls the transaction back, read retries it.
+// If the database rolls the transaction back, the method retries it.
 func (c *chained) read() bool {
 	for range stubborn {
 		outcome, err := c.attempt(c.fenced && !c.mutant.unchecked && !c.mutant.blind, func(ctx context.Context, tx *sql.Tx) error {

@@ -13,8 +13,9 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// several requests several names in one call, and logs one request and one answer for each name. ask returns the leases that the
-// call acquired. several returns the holder of the call, and the leases.
+// several requests several names in one call, and logs one request and one answer for each name. The function ask
+// returns the leases that the call acquired. several returns the holder that the call is recorded under, and the
+// leases.
 func (w *worker) several(ctx context.Context, names []string, ask func(rowlock.Option) ([]*rowlock.Lease, error)) (call string, all []*hold) {
 	call = w.newTry() + "/"
 	for _, name := range names {

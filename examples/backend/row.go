@@ -34,7 +34,7 @@ func (l *row) grant(r driver.Request, now time.Time) {
 	*l = row{Key: r.Key, Nonce: r.Nonce, Token: token, Holder: r.Holder, Note: r.Note, Granted: now}
 }
 
-// extend sets the grant's expiry and the time when the name becomes free, both counted from now.
+// extend sets the grant's expiry and the time when the name becomes free, both counted from the parameter now.
 func (l *row) extend(g driver.Grant, now time.Time) {
 	l.Expires = now.Add(g.TTL)
 	l.Free = l.Expires.Add(g.HandoverDelay)

@@ -124,8 +124,8 @@ func (a *app) key(cmd *cobra.Command, args []string) error {
 	return checkName("NAME", args[0], driver.MaxName)
 }
 
-// checkName returns a usage error if s is longer than most bytes, or is not UTF-8. The parameter what names the
-// argument.
+// checkName returns a usage error if s has more bytes than the parameter most says, or is not UTF-8. The parameter what
+// names the argument.
 func checkName(what, s string, most int) error {
 	if len(s) > most || !utf8.ValidString(s) {
 		return exit.Usagef("%s: want at most %d bytes of UTF-8", what, most)

@@ -45,8 +45,8 @@ accepts the write, and B's change is lost.
 	return cmd
 }
 
-// demonstrate opens the demonstration's store and calls show. Afterwards it drops the demonstration's table,
-// even if a signal or the time limit has ended show.
+// demonstrate opens the demonstration's store and calls the function show. Afterwards it drops the demonstration's
+// table, even if a signal or the time limit has ended show.
 func (a *app) demonstrate(cmd *cobra.Command, limit time.Duration, show func(context.Context, *demo.Demo) error) error {
 	sig := system.CatchSignals()
 	defer sig.Release()

@@ -9,9 +9,9 @@ type Instant struct {
 	Suspended time.Duration // how long the machine has been suspended since it started
 }
 
-// Since returns the time since start. It returns the longest time that any of the clocks shows,
-// because a clock may miss time: the monotonic clock stops while the machine is suspended,
-// and the wall clock may be set back. So a lease may end too early, but never too late.
+// Since returns the time since the instant start. It returns the longest time that any of the clocks shows, because a
+// clock may miss time: the monotonic clock stops while the machine is suspended, and the wall clock may be set back. So
+// a lease may end too early, but never too late.
 func (i Instant) Since(start Instant) time.Duration {
 	monotonic := i.At.Sub(start.At)
 	asleep := max(0, i.Suspended-start.Suspended)

@@ -169,7 +169,7 @@ func testsOfTheProject(t *testing.T) map[string]bool {
 	return found
 }
 
-// sources returns the text of each file of the project whose name ends with end, by its path.
+// sources returns the text of each file of the project whose name has the suffix end, by its path.
 func sources(t *testing.T, end string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -18,8 +18,8 @@ const (
 // Silence checks that a call ends with its context, no matter when the server stops answering.
 // A step of a call is one message to the server. In each trial, Silence cuts the network after one more step:
 // the server gets that message, but no reply arrives. The test fails unless each call returns within 30 seconds
-// after its context has ended, and unless the call has more than least steps. For each trial,
-// open makes a new connection. It returns the proxy, the call, and a function that closes the connection.
+// after its context has ended, and unless the call has more than least steps. For each trial, the function open makes a
+// new connection. It returns the proxy, the call, and a function that closes the connection.
 //
 // If the context of a call ends before the network is cut, the machine was too busy, and the trial proves nothing.
 // Silence then retries the step with twice the time.

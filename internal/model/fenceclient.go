@@ -79,7 +79,7 @@ func (m Fence) accepts(s FenceState, i int) bool {
 	return m.Seal == SealAlways || token > s.mark || m.Seal == SealEqual && token == s.mark
 }
 
-// seal applies client i's seal. The client's next phase is next.
+// seal applies client i's seal. The parameter next is the client's next phase.
 func (m Fence) seal(to *FenceState, i int, next phase, do func(string)) {
 	c := &to.clients[i]
 	if !m.accepts(*to, i) {

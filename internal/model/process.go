@@ -84,7 +84,7 @@ func (m Lease) messageSteps(s LeaseState, i, j int, add func(Step, LeaseState)) 
 }
 
 // serve applies a request of process i to the store. It reports whether the store grants the request,
-// and describes the step in how.
+// and writes a description of the step to the parameter how.
 func (m Lease) serve(to *LeaseState, i int, k kind) (done bool, how string) {
 	self := uint8(i + 1)
 	row := &to.row

@@ -26,7 +26,7 @@ type result struct {
 	err  error // the reason why the mutant is not caught
 }
 
-// sound runs all tests on the code without a defect. It returns an error if one of them fails.
+// sound runs the tests in the list all on the code without a defect. It returns an error if one of them fails.
 func (b bench) sound(ctx context.Context, all []mutant) error {
 	byPackage := map[string]suite{}
 	for _, m := range all {

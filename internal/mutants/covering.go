@@ -32,7 +32,8 @@ type block struct {
 }
 
 // coverings runs each test alone, and returns the blocks of the package that it executes.
-// A test that fails without a defect is useless here. It is left out of all, and its error is in broken.
+// A test that fails without a defect is useless here. That test is left out of the result all, and its error is in the
+// result broken.
 func (b bench) coverings(ctx context.Context, d draw, together int) (all []covering, broken, err error) {
 	skip, err := regexp.Compile(d.skip)
 	if err != nil {

@@ -45,7 +45,8 @@ func (e edit) String() string {
 	}
 }
 
-// apply makes the edit in texts, which maps paths to changed files. It adds the file if it is not there yet.
+// apply makes the edit in the parameter texts, which maps paths to changed files. It adds the file if it is not there
+// yet.
 func (e edit) apply(texts map[string][]byte) error {
 	if e.file != "" {
 		text, err := read(e.file, texts)

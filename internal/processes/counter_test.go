@@ -128,8 +128,8 @@ func (c *counters) awaitHolder() (i int) {
 	return i
 }
 
-// awaitGrantAfter waits until the lock of p has been granted again after the event last. It returns the new holder
-// and its event.
+// awaitGrantAfter waits until the lock of p has been granted again after the event in the parameter last. It returns
+// the new holder and its event.
 func (c *counters) awaitGrantAfter(p *process, last event) (by *process, next event) {
 	c.t.Helper()
 	require.True(c.t, c.await(time.Minute, func() bool {

@@ -45,8 +45,8 @@ func (n faults) String() string {
 		n[stop]+n[evict]+n[halt]+n[kill], n[stop], n[evict], n[halt], n[kill])
 }
 
-// disturb runs a supervisor for each chain until enough returns true. It returns the number of faults
-// that took effect.
+// disturb runs a supervisor for each chain until the function enough returns true. It returns the number of faults that
+// took effect.
 func disturb(f *fleet, locks driver.Operator, enough func() bool) (done faults) {
 	f.t.Helper()
 	ended := make(chan struct{})
@@ -109,7 +109,7 @@ func (s *supervisor) next() error {
 	return err
 }
 
-// victim returns the index of a worker whose newest event has the word at.
+// victim returns the index of a worker whose newest event is of the kind in the parameter at.
 func (s *supervisor) victim(at string) (i int, ok bool) {
 	ok = s.await(2*ttl, func() bool {
 		for _, i = range rand.Perm(workers) {

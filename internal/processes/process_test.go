@@ -18,7 +18,7 @@ type process struct {
 	done chan error // receives the error of exec.Cmd.Wait after the last event, and is then closed
 }
 
-// launch starts a worker, and calls hear with each of its events.
+// launch starts a worker, and calls the function hear with each of its events.
 func launch(j job, hear func(*process, event)) (*process, error) {
 	text, err := json.Marshal(j)
 	if err != nil {

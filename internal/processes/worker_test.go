@@ -85,7 +85,7 @@ func work(text string) {
 	}
 }
 
-// tell writes e to the standard output. If e.At is 0, tell sets it to the current time.
+// tell writes e to the standard output. If e.At is 0, the method sets it to the current time.
 func (w worker) tell(e event) {
 	if e.At == 0 {
 		e.At = now()

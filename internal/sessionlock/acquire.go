@@ -13,9 +13,9 @@ func (s *Store[K]) Acquire(ctx context.Context, id K, shared bool, r driver.Requ
 	return s.acquire(ctx, id, shared, r, s.ask, s.refused)
 }
 
-// acquire reserves the lock in the bookkeeping, and calls ask to get the lock from the server.
-// If a holding of this store conflicts, acquire calls refused with that holding. It returns the error of refused.
-// If refused returns nil, the holding has ended, and acquire starts over.
+// acquire reserves the lock in the bookkeeping, and calls the function ask to get the lock from the server. If a
+// holding of this store conflicts, acquire calls the function refused with that holding. It returns the error of
+// refused. If refused returns nil, the holding has ended, and acquire starts over.
 func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Request,
 	ask func(context.Context, *Holding[K]) (driver.Grant, error), refused func(context.Context, *Holding[K]) error,
 ) (driver.Grant, error) {
@@ -50,7 +50,7 @@ func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Requ
 
 // refused returns the error for a request that conflicts with h, or nil if h has ended.
 // If h's connection is not watched between statements, it may have ended unnoticed.
-// In that case refused first asks the server whether the session still holds the lock.
+// In that case the method first asks the server whether the session still holds the lock.
 func (s *Store[K]) refused(ctx context.Context, h *Holding[K]) error {
 	s.mu.Lock()
 	refusal, noticed := h.refusal(), !h.granted || h.session.watches
@@ -102,8 +102,8 @@ func (se *Session[K]) lock(ctx context.Context, h *Holding[K]) (driver.Grant, er
 	return driver.Grant{}, err
 }
 
-// again answers a repeated request, which has the nonce of h. If h was granted, again asks the server whether
-// the session still holds the lock.
+// again answers a repeated request, which has the nonce of h. If h was granted, the method asks the server whether the
+// session still holds the lock.
 func (s *Store[K]) again(ctx context.Context, h *Holding[K], r driver.Request) (driver.Grant, error) {
 	select {
 	case <-h.asking:

@@ -11,9 +11,9 @@ import (
 // It repeats that wait until the lock is granted or ctx ends. The function wait waits once on the server,
 // for at most the duration each. It returns the token and whether the lock was granted.
 //
-// AwaitBy calls refusal after each wait that timed out. The function refusal returns an error with the current
-// holder, or the reason why the session is broken. AwaitBy does not call refusal before the first wait,
-// because the caller has just received a refusal, and the call would add a statement to every hand-over.
+// AwaitBy calls the function refusal after each wait that timed out. The function refusal returns an error with the
+// current holder, or the reason why the session is broken. AwaitBy does not call refusal before the first wait, because
+// the caller has just received a refusal, and the call would add a statement to every hand-over.
 //
 // AwaitBy gives up if the server does not answer within the duration each plus one TTL.
 // If it is uncertain what the session holds, the session is closed, because it holds no other locks.

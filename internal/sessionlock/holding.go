@@ -88,8 +88,8 @@ func (s *Store[K]) reserve(id K, shared bool, r driver.Request) (h *Holding[K], 
 	return h, true, nil
 }
 
-// settle assigns h to the session. If another request of this process got the lock since h was reserved,
-// settle drops h and returns a refusal.
+// settle assigns h to the session. If another request of this process got the lock since h was reserved, the method
+// drops h and returns a refusal.
 func (se *Session[K]) settle(h *Holding[K]) (refusal error) {
 	s := se.store
 	s.mu.Lock()

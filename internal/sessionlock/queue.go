@@ -16,11 +16,11 @@ type Queuer[K comparable] interface {
 	Await(ctx context.Context, h *Holding[K]) (driver.Token, error)
 }
 
-// Await first makes one attempt, unless r.Waiting is set. If the attempt is refused, Await calls wait,
-// and the context that wait returns replaces ctx. Await then waits until no holding of this store conflicts.
-// Last, it waits in the server's queue, on a connection that holds no locks. If no connection is left for waiting,
-// Await makes a second attempt instead. The links of s must be Queuers. Await returns the context
-// that limited its last step: ctx, or the context from wait.
+// Await first makes one attempt, unless r.Waiting is set. If the attempt is refused, Await calls the function wait, and
+// the context that wait returns replaces ctx. Await then waits until no holding of this store conflicts. Last, it waits
+// in the server's queue, on a connection that holds no locks. If no connection is left for waiting, Await makes a
+// second attempt instead. The links of s must be Queuers. Await returns the context that limited its last step: ctx, or
+// the context from wait.
 func (s *Store[K]) Await(ctx context.Context, id K, shared bool, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, context.Context, error) {
 	var held *driver.Held
 	if !r.Waiting {

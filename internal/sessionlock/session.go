@@ -40,7 +40,8 @@ func (s *Store[K]) newSession() *Session[K] {
 // Context returns a context that ends when the session ends.
 func (se *Session[K]) Context() context.Context { return se.ctx }
 
-// Has reports whether such returns true for any holding of the session, whether it is granted or only requested.
+// Has reports whether the function such returns true for any holding of the session, whether it is granted or only
+// requested.
 func (se *Session[K]) Has(such func(*Holding[K]) bool) bool {
 	se.store.mu.Lock()
 	defer se.store.mu.Unlock()
@@ -58,8 +59,8 @@ const answerLimit = 250 * time.Millisecond
 
 // patience returns how long a statement may continue after its caller has given up. A healthy server answers soon,
 // and the answer tells which locks the session holds. Without an answer the session must be closed,
-// with all its locks. So if the session holds other locks than about, patience returns the longest of their TTLs,
-// at least answerLimit and at most a minute. Locks whose holder has called Release do not count.
+// with all its locks. So if the session holds other locks than the one in the parameter about, patience returns the
+// longest of their TTLs, at least answerLimit and at most a minute. Locks whose holder has called Release do not count.
 func (se *Session[K]) patience(about *Holding[K]) time.Duration {
 	d := answerLimit
 	se.store.mu.Lock()

@@ -82,8 +82,8 @@ func along(path []int) func() trouble {
 	}
 }
 
-// everyPath calls run with every path of the given depth, until one call reports a violation.
-// A path is a list of indexes below many, one trouble for each request.
+// everyPath calls the function run with every path of the given depth, until one call reports a violation. A path is a
+// list of indexes, one trouble for each request.
 func everyPath(depth, many int, run func(path []int) (wrong string)) (wrong string, schedules int) {
 	path := make([]int, depth)
 	for next := true; next; {

@@ -36,7 +36,7 @@ type world struct {
 	taken map[driver.Token]time.Time // for each token, when its lease was ended by force
 }
 
-// newWorld returns a store that calls next for the trouble of each request.
+// newWorld returns a store that calls the function next for the trouble of each request.
 func newWorld(next func() trouble) *world {
 	s := &world{Backend: memlock.New(), taken: map[driver.Token]time.Time{}}
 	s.Intercept(func(memlock.Call) memlock.Fault {

@@ -103,7 +103,7 @@ func (w *watched) judge(end time.Time) {
 	}
 }
 
-// believed records an error if the holder trusted the lease until that time although the store did not hold it.
+// believed records an error if the holder trusted the lease until the given time although the store did not hold it.
 func (w *watched) believed(until time.Time, state driver.Status) {
 	if until.Before(w.c.takenAt(w.Token())) && (state.Token != w.Token() || state.ExpiresIn < 0) {
 		w.v.broken("token %d was trusted until %s, but the store had %+v", w.Token(), until, state)

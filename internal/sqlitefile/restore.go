@@ -15,7 +15,8 @@ const restoreLimit = time.Second
 
 // restoreIn restores the busy timeout of a connection whose transaction has ended, because the context of the
 // transaction has ended. database/sql returns such a connection to the pool with the short timeout, unless the driver
-// closes the connection. restoreIn recognises the connection by its timeout, given, and sets before.
+// closes the connection. restoreIn recognises the connection by its timeout, the parameter given, and sets the timeout
+// in the parameter before.
 func restoreIn(pool *sql.DB, given, before int) {
 	ctx, cancel := context.WithTimeout(context.Background(), restoreLimit)
 	defer cancel()
@@ -28,7 +29,8 @@ func restoreIn(pool *sql.DB, given, before int) {
 	}
 }
 
-// restored checks idle connections of the pool, and restores the timeout of the first one that has the timeout given.
+// restored checks idle connections of the pool, and restores the timeout of the first one whose timeout is the
+// parameter given.
 func restored(ctx context.Context, pool *sql.DB, idle, given, before int) bool {
 	for range idle {
 		conn, err := pool.Conn(ctx)

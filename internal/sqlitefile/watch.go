@@ -25,14 +25,14 @@ func Watchable(path string) error {
 	return nil
 }
 
-// Watch calls changed at once, and then after each write to the database file by any process, until ctx ends. On
-// Linux it uses inotify, and calls changed within a millisecond. On other systems, and if the kernel provides no
-// further inotify instance, it polls the file's size and modification time. It then calls changed within some
+// Watch calls the function changed at once, and then after each write to the database file by any process, until ctx
+// ends. On Linux it uses inotify, and calls changed within a millisecond. On other systems, and if the kernel provides
+// no further inotify instance, it polls the file's size and modification time. It then calls changed within some
 // milliseconds.
 //
 // After each change, it repeats the call with delays that double each time. There are two reasons. A write changes
-// the file before the transaction is committed. Two writes can leave the same size and time. changed is called at
-// most once in a millisecond.
+// the file before the transaction is committed. Two writes can leave the same size and time. The function changed is
+// called at most once in a millisecond.
 func Watch(ctx context.Context, path string, changed func()) { watch(ctx, open(path), changed) }
 
 func watch(ctx context.Context, e eye, changed func()) {
@@ -56,8 +56,8 @@ func watch(ctx context.Context, e eye, changed func()) {
 
 // eye detects writes to a database file.
 type eye interface {
-	// wait blocks until a write, and returns true. It returns false when the time until is reached, or after
-	// interrupt was called.
+	// wait blocks until a write, and returns true. It returns false at the instant until, or after interrupt was
+	// called.
 	wait(until time.Time) bool
 	// interrupt makes the current and all later calls of wait return at once.
 	interrupt()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// provideWithApt returns the path of a program, which it finds with look. If the program is missing, apt is available
-// and this process is root, provideWithApt installs the package pkg.
+// provideWithApt returns the path of a program, which it finds with the function look. If the program is missing, apt
+// is available and this process is root, provideWithApt installs the package pkg.
 func provideWithApt(ctx context.Context, o Options, program, pkg string, look func() string) (string, error) {
 	if path := look(); path != "" {
 		return path, nil

@@ -102,7 +102,7 @@ func (e *mariadbd) writeBootstrap(path string) error {
 	return errors.Join(err, out.Close())
 }
 
-// appendSQL writes an SQL file of the package to out. The file's name depends on the release.
+// appendSQL writes an SQL file of the package to the writer out. The file's name depends on the release.
 func (e *mariadbd) appendSQL(out io.Writer, part string) error {
 	in, err := os.Open(firstMatch(filepath.Join(e.share, "mariadb_"+part+".sql"), filepath.Join(e.share, "mysql_"+part+".sql")))
 	if err != nil {

@@ -28,7 +28,8 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return g, err
 }
 
-// admit refuses requests whose options etcd cannot keep. Otherwise it reserves the nonce until the caller calls end.
+// admit refuses requests whose options etcd cannot keep. Otherwise it reserves the nonce until the caller calls the
+// function end.
 func (b *Backend) admit(ctx context.Context, r driver.Request) (end func(), err error) {
 	switch {
 	case b.err != nil:
@@ -49,9 +50,9 @@ func cannotKeep(option string) error {
 	return driver.Permanent(fmt.Errorf("etcdlock: %s is not supported: a lock in etcd is free as soon as its key is deleted, so etcd cannot delay the next grant", option))
 }
 
-// onSession calls write on a session, and write puts an entry. If an earlier request of the same nonce may have left an
-// entry on a session, onSession uses that session. Otherwise it uses the session for new locks. If etcd no longer has
-// the session's lease, onSession retries once on a new session.
+// onSession calls the function write on a session, and that function puts an entry. If an earlier request of the same
+// nonce may have left an entry on a session, onSession uses that session. Otherwise it uses the session for new locks.
+// If etcd no longer has the session's lease, onSession retries once on a new session.
 func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*session) error) error {
 	for again := true; ; again = false {
 		s, err := b.sessionFor(ctx, r)

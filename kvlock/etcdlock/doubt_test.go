@@ -112,7 +112,7 @@ func TestAKeyBelongsToItsName(t *testing.T) {
 	})
 }
 
-// late simulates a request that arrives late. The client sends the request while it is cut off, and gives up. Then late
+// late simulates a request that arrives late. The client sends the request while it is cut off, and gives up. Then it
 // puts the entry of the request, and returns the entry's token.
 func (n *network) late(t *testing.T, b *etcdlock.Backend, session clientv3.LeaseID, ask func(context.Context) error, r driver.Request) driver.Token {
 	t.Helper()

@@ -105,8 +105,8 @@ func (b *Backend) find(g driver.Grant) *hold {
 	return b.enlisted(driver.Request{Key: g.Key, Nonce: g.Nonce})
 }
 
-// forget removes the hold of g. If g has no token and a late request may still put the entry, forget keeps the hold,
-// because that entry must be deleted again.
+// forget removes the hold of g. If g has no token and a late request may still put the entry, the method keeps the
+// hold, because that entry must be deleted again.
 func (b *Backend) forget(g driver.Grant) {
 	h := b.find(g)
 	b.mu.Lock()

@@ -14,9 +14,10 @@ import (
 )
 
 // Await implements [driver.Awaiter]. It puts an entry at the end of the queue. If other entries are before this entry,
-// Await calls wait. It then waits only until the last of those entries is deleted. So a release wakes one waiter. A
-// shared request waits for the last exclusive entry before its own, so that adjacent readers wake together. Await gives
-// up when the context that wait returned ends, or when etcd has not answered for r.TTL. It then deletes its entry.
+// Await calls the function wait. It then waits only until the last of those entries is deleted. So a release wakes one
+// waiter. A shared request waits for the last exclusive entry before its own, so that adjacent readers wake together.
+// Await gives up when the context that wait returned ends, or when etcd has not answered for r.TTL. It then deletes its
+// entry.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {

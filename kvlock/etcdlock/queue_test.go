@@ -64,8 +64,8 @@ const (
 	leads   = `etcd_server_has_leader`
 )
 
-// watchedBy calls begin, which starts a waiter, and returns the node that serves the waiter's watch. Before begin, it
-// waits until the holder's watch exists.
+// watchedBy calls the function begin, which starts a waiter, and returns the node that serves the waiter's watch.
+// Before that, it waits until the holder's watch exists.
 func watchedBy(t *testing.T, c *testserver.EtcdCluster, begin func()) (found *testserver.EtcdNode) {
 	t.Helper()
 	before := map[*testserver.EtcdNode]int{}

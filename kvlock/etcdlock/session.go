@@ -151,8 +151,8 @@ func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (int64, er
 }
 
 // why adds the connection's error to the error of a request that timed out. The client retries some requests until they
-// time out, and reports no cause. So why sends a request that the client does not retry. If the connection is broken,
-// that request fails at once with the cause.
+// time out, and reports no cause. So the method sends a request that the client does not retry. If the connection is
+// broken, that request fails at once with the cause.
 func (b *Backend) why(ctx context.Context, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err

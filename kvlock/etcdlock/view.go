@@ -17,8 +17,8 @@ type view struct {
 	tick    tick
 }
 
-// view returns the operations that read a queue for a request. The method read decodes their replies. mine is the key
-// of the request's entry, or empty.
+// view returns the operations that read a queue for a request. The method read decodes their replies. The parameter
+// mine is the key of the request's entry, or empty.
 func (b *Backend) view(key driver.Key, mine string) []clientv3.Op {
 	reads := []clientv3.Op{clientv3.OpGet(b.queue(key), clientv3.WithFirstCreate()...)}
 	if b.shared {

@@ -44,8 +44,8 @@ func endsWait(err error) bool { return errors.Is(err, errEntryLost) || driver.Is
 // returns if the watch ends for another reason: its revision was compacted, or the node has no leader.
 //
 // It watches from the current revision, and reads the queue again if the store has changed since the last look. A watch
-// from the revision of that look would be slower: etcd may delay the events of a watch from a past revision by up to a
-// tenth of a second.
+// from the revision of the last look would be slower: etcd may delay the events of a watch from a past revision by up
+// to a tenth of a second.
 func (w *waiter) watch(ctx context.Context) error {
 	inner, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	replies := w.listen(inner)
@@ -104,8 +104,8 @@ func (w *waiter) same(ctx context.Context) bool {
 	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
 }
 
-// keep renews the session, unless another goroutine has just done so. If the session is doubted, keep also sweeps it,
-// because a renewal keeps unknown entries alive too.
+// keep renews the session, unless another goroutine has just done so. If the session is doubted, the method also sweeps
+// it, because a renewal keeps unknown entries alive too.
 func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 	if w.backend.age(w.session) < every*3/4 {
 		w.heard = time.Now().Add(-w.backend.age(w.session))

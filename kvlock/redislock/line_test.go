@@ -68,7 +68,7 @@ func (p *person) called(tb testing.TB) {
 	}
 }
 
-// ask sends a request of p as a waiter. The lock must be held or reserved, and ask returns the refusal.
+// ask sends a request of p as a waiter. The lock must be held or reserved, and the method returns the refusal.
 func (p *person) ask(tb testing.TB) *driver.Held {
 	tb.Helper()
 	r := redistest.Request("job")
@@ -87,8 +87,8 @@ func (p *person) take(tb testing.TB) driver.Grant {
 	return redistest.Acquire(tb, p, r)
 }
 
-// refused sends a request of a caller that does not wait. The lock must be held or reserved, and refused returns the
-// refusal.
+// refused sends a request of a caller that does not wait. The lock must be held or reserved, and the function returns
+// the refusal.
 func refused(tb testing.TB, b driver.Backend) *driver.Held {
 	tb.Helper()
 	_, err := b.Acquire(context.Background(), redistest.Request("job"))

@@ -10,9 +10,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// ballot is one attempt to acquire a lock. One goroutine for each node performs the steps of the ballot there, even if
-// the node is slow. It requests the node's vote, confirms the token or admits the node, and undoes the grant if the
-// ballot failed.
+// ballot is one attempt to acquire a lock. One goroutine for each node performs the steps of the ballot at that node,
+// even if the node is slow. The goroutine requests the node's vote, confirms the token or admits the node, and undoes
+// the grant if the ballot failed.
 type ballot struct {
 	redlock      *Backend
 	ctx          context.Context
@@ -26,8 +26,8 @@ type ballot struct {
 	enough       bool         // the present nodes are a majority, so the absent nodes get no request
 
 	votes         chan vote
-	minted        chan struct{} // closed when token, floor and admits are set
-	admitting     chan struct{} // closed when floor is set and first waits until nodes have been admitted
+	minted        chan struct{} // closed when the fields token, floor and admits are set
+	admitting     chan struct{} // closed when nodes are to be admitted first, with the token floor
 	confirmations chan bool
 	admitted      chan bool
 	over          chan struct{} // closed when kept is set

@@ -18,8 +18,8 @@ import (
 // inspectTime is how long an inspection waits for a node, unless NodeTimeout is longer.
 const inspectTime = time.Second
 
-// survey calls ask for all nodes in parallel, and returns the values of the nodes that answered. It fails unless a
-// majority has answered.
+// survey calls the function ask for all nodes in parallel, and returns the values of the nodes that answered. It fails
+// unless a majority has answered.
 func survey[T any](ctx context.Context, r *Backend, ask func(context.Context, *redis.Client) (T, error)) ([]T, error) {
 	if err := r.begin(); err != nil {
 		return nil, err

@@ -256,8 +256,8 @@ func (m tokenModel) near() int { return max(m.Clock/4, m.ClockSkew) }
 
 func abs(n int) int { return max(n, -n) }
 
-// over reports whether the quarantine of n is over for t. It is over if n lost its data before all running requests and
-// t began.
+// over reports whether the quarantine of n is over for the request t. The quarantine is over if n lost its data before
+// all running requests and t began.
 func (m tokenModel) over(n *modelNode, t *try, oldest int) bool {
 	return n.since < oldest && n.since < t.began
 }
@@ -300,8 +300,8 @@ func confirmAt(n *modelNode, t *try) bool {
 	return true
 }
 
-// run plays many schedules, and adds up the counts of play. bad is the number of schedules with a token that was
-// granted twice or a grant that stepped back.
+// run plays many schedules, and adds up the counts of play. The result bad is the number of schedules with a token that
+// was granted twice or a grant that stepped back.
 func (m tokenModel) run(seed uint64, runs int) (grants, twice, back, bad int) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range runs {

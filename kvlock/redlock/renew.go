@@ -126,8 +126,8 @@ func (t *tally) add(a renewed, quorum int) (decided int) {
 	return decided
 }
 
-// run performs the renewal at one node. When the outcomes are known, run copies to the node the renewed leases that it
-// lacks.
+// run performs the renewal at one node. When the outcomes are known, the method copies to the node the renewed leases
+// that it lacks.
 func (t *tally) run(ctx context.Context, n *node) {
 	held, err := t.ask(ctx, n)
 	t.answers <- renewed{n, held, err}

@@ -9,10 +9,10 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// run is one run of a node's server, from its start to its end. It has scripts that only this run executes: their text
-// contains the run's id, and is sent only on a connection on which the server has just reported that id. A restart ends
-// all connections and empties the server's script cache. So a server that executes such a script by its digest has not
-// been restarted.
+// run is one run of a node's server, from its start to its end. It has scripts that the server executes only during
+// this run. Their text contains the run's id, and is sent only on a connection on which the server has just reported
+// that id. A restart ends all connections and empties the server's script cache. So a server that executes such a
+// script by its digest has not been restarted.
 type run struct {
 	id                     string
 	acquire, renew, admits redisbase.Script

@@ -63,7 +63,8 @@ func (b *Backend) attempt(ctx context.Context, r driver.Request) (driver.Grant, 
 }
 
 // begin refuses requests with options that ZooKeeper cannot keep. Otherwise it reserves the nonce until the caller
-// calls end. If an earlier request of the same nonce has left an entry, begin returns that entry and its session.
+// calls the function end. If an earlier request of the same nonce has left an entry, the method returns that entry and
+// its session.
 func (b *Backend) begin(ctx context.Context, r driver.Request) (s *session, e *entry, end func(), err error) {
 	switch {
 	case b.err != nil:
@@ -105,8 +106,8 @@ func cannotKeep(option string) error {
 	return driver.Permanent(fmt.Errorf("zklock: %s is not supported: a lock in ZooKeeper is free as soon as its node is deleted, so ZooKeeper cannot delay the next grant", option))
 }
 
-// earlier returns e, the entry of an earlier request, if r can use it, and nil otherwise. If e is being deleted,
-// earlier waits for the deletion. If the session of e has ended, earlier forgets e.
+// earlier returns e, the entry of an earlier request, if r can use it, and nil otherwise. If e is being deleted, the
+// method waits for the deletion. If the session of e has ended, the method forgets e.
 func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*entry, error) {
 	if e == nil {
 		return nil, nil
@@ -130,9 +131,9 @@ func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*ent
 	}
 }
 
-// settle makes a grant of an entry that has a node. If an earlier request created the node, settle first proves that
-// the node still exists. If another entry is before e, or if the servers do not answer, settle deletes the entry. It
-// must not return the error of an unsent request instead, because that error says that no node exists.
+// settle makes a grant of an entry that has a node. If an earlier request created the node, the method first proves
+// that the node still exists. If another entry is before e, or if the servers do not answer, the method deletes the
+// entry. It must not return the error of an unsent request instead, because that error says that no node exists.
 func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began time.Time) (driver.Grant, error) {
 	if !e.first {
 		if err := b.turn(ctx, e, r.Key); err != nil {

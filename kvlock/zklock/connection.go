@@ -101,7 +101,7 @@ func (s *session) closeWire() {
 }
 
 // watchdog closes the connection if the server sends nothing within patience after a request. Without watchdog, the
-// client would wait for two thirds of the session's timeout. Call answered when the reply has arrived.
+// client would wait for two thirds of the session's timeout. Call the function answered when the reply has arrived.
 func (s *session) watchdog() (answered func()) {
 	asked := time.Now()
 	s.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// check checks that the entry's node exists. If the caller of Await does not know the holder yet, check also reads the
-// holder and reports it.
+// check checks that the entry's node exists. If the caller of Await does not know the holder yet, the method also reads
+// the holder and reports it.
 func (w *waiter) check(ctx context.Context) error {
 	e := w.entry
 	var held *driver.Held

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// free returns a version of the lock's node at which no entry blocked the request. If an entry blocks the request, free
-// returns a refusal.
+// free returns a version of the lock's node at which no entry blocked the request. If an entry blocks the request, the
+// method returns a refusal.
 func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32, error) {
 	b.mu.Lock()
 	version, known := b.versions.get(r.Key)

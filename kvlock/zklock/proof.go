@@ -65,7 +65,8 @@ func (s *session) expire() {
 	}
 }
 
-// provenSince reports whether a majority of the servers has answered a request that was sent at then or later.
+// provenSince reports whether a majority of the servers has answered a request that was sent at the instant then or
+// later.
 func (s *session) provenSince(then time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 )
 
 // Await implements [driver.Awaiter]. It puts a node at the end of the queue. If the queue was empty, the lock is
-// granted. Otherwise Await calls wait, and waits until the node before its own is deleted. It also watches the second
-// node before its own, so a release wakes two waiters. Await gives up when the context that wait returned ends, or when
-// the servers have not answered for r.TTL. It then deletes its node.
+// granted. Otherwise Await calls the function wait, and waits until the node before its own is deleted. It also watches
+// the second node before its own, so a release wakes two waiters. Await gives up when the context that wait returned
+// ends, or when the servers have not answered for r.TTL. It then deletes its node.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return onSession(ctx, r, func(ctx context.Context, r driver.Request) (driver.Grant, error) {
 		return b.enterQueue(ctx, r, wait)

@@ -133,7 +133,7 @@ const sendBuffer = 256 << 10
 // run first waits until running requests have ended. Otherwise the client's event loop may report three errors for one
 // request: the client was closed, the bytes could not be written, and the connection has ended. There is room for two
 // of these errors, so the third would block the loop forever (Conn.flushRequests in go-zookeeper 1.0.4). For the same
-// reason, run waits for the loop only for a limited time.
+// reason, the method waits for the loop only for a limited time.
 func (s *session) run() {
 	defer close(s.ended)
 	<-s.ctx.Done()

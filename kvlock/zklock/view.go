@@ -12,8 +12,8 @@ import (
 // view is the part of the queue that a waiter has read and watches.
 type view struct {
 	last    *watch // the last node that the entry must wait for; nil if there is none
-	further *watch // the node before last that the entry must wait for; nil if it must wait only for last
-	mine    *watch // the entry's own node; nil unless last is the only node that the entry must wait for
+	further *watch // the node before the field last, if the entry must wait for that node, too; otherwise nil
+	mine    *watch // the entry's own node; nil unless the field last is the only node that the entry must wait for
 	holder  *watch // last or further, if that node is the first of the queue
 }
 

@@ -97,7 +97,8 @@ func (w *waiter) pause() time.Duration {
 	return pause
 }
 
-// retry calls read until it succeeds. It gives up after a final error, or if the servers have not answered for one TTL.
+// retry calls the function read until it succeeds. It gives up after a final error, or if the servers have not answered
+// for one TTL.
 func (w *waiter) retry(ctx context.Context, read func(context.Context) error) error {
 	for {
 		inner, cancel := context.WithTimeout(ctx, min(max(w.ttl/6, 100*time.Millisecond), 5*time.Second))

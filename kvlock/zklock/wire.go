@@ -59,7 +59,7 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 	return w.Conn.SetReadDeadline(t)
 }
 
-// silentSince reports whether nothing has been received after then.
+// silentSince reports whether nothing has been received after the instant then.
 func (w *wire) silentSince(then time.Time) bool {
 	return !w.opened.Add(time.Duration(w.heard.Load())).After(then)
 }
@@ -121,8 +121,8 @@ func (h *hosts) Init(servers []string) error {
 func (h *hosts) Len() int   { return len(h.servers) }
 func (h *hosts) Connected() {}
 
-// Next returns the next server. If look is set, the client checks whether it was closed, but also waits for a second.
-// So look is set only when the session has ended.
+// Next returns the next server. If the parameter look is true, the client checks whether it was closed, but also waits
+// for a second. So look is true only when the session has ended.
 func (h *hosts) Next() (server string, look bool) {
 	h.next = (h.next + 1) % len(h.servers)
 	return h.servers[h.next], h.session.ctx.Err() != nil

@@ -10,8 +10,8 @@ import (
 // done reports whether a call of Once reported that it has done its tick.
 func (a *attempt) done() bool { return a.tick != 0 && a.released.Outcome == history.OK }
 
-// repeats reports whether a does a tick again that the call before has reported as done. A later tick includes all earlier ones.
-// A fault may explain this, or the name may have been pruned.
+// repeats reports whether the call a does a tick again that the earlier call, the parameter before, has reported as
+// done. A later tick includes all earlier ones. A fault may explain this, or the name may have been pruned.
 func (b *book) repeats(a, before *attempt) bool {
 	if before == nil || a == before || a.tick > before.tick {
 		return false

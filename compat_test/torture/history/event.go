@@ -62,7 +62,8 @@ func TryOf(holder, name string) string {
 	return holder
 }
 
-// CallOf returns the holder of the call that try belongs to. It is try itself if the call has one name.
+// CallOf returns the holder of the call that an attempt, the parameter try, belongs to. If the call has one name, that
+// is the holder of the attempt itself.
 func CallOf(try string) string {
 	if i := strings.IndexByte(try, '/'); i >= 0 {
 		return try[:i+1]

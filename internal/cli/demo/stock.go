@@ -47,7 +47,7 @@ func (d *Demo) SellOut(ctx context.Context, workers int, stock int64) error {
 	return d.count(ctx, workers, stock, time.Since(start))
 }
 
-// sell makes sales for the worker who until nothing is left.
+// sell makes sales for one worker until nothing is left.
 func (d *Demo) sell(ctx context.Context, who string) error {
 	locker, err := d.locker(d.store.Backend, rowlock.TTL(stockTTL), rowlock.Fenced(d.guard), rowlock.Holder(who+" of rowlock demo stock"))
 	if err != nil {

@@ -12,9 +12,9 @@ const clockTolerated = time.Second
 // clockRounds is how many times a clock is read. doctor uses the answer with the shortest round trip.
 const clockRounds = 3
 
-// measureClock returns how far the clock that ask reads is ahead of this machine's clock, and the possible error.
-// The server reads its clock between the request and the reply. measureClock assumes the middle of the round trip,
-// so the error is at most half of the round trip.
+// measureClock returns how far the clock that the function ask reads is ahead of this machine's clock, and the possible
+// error. The server reads its clock between the request and the reply. measureClock assumes the middle of the round
+// trip, so the error is at most half of the round trip.
 func measureClock(ctx context.Context, ask func(context.Context) (time.Time, error)) (ahead, giveOrTake time.Duration, err error) {
 	quickest := time.Duration(-1)
 	for range clockRounds {
@@ -32,7 +32,7 @@ func measureClock(ctx context.Context, ask func(context.Context) (time.Time, err
 	return ahead, quickest / 2, nil
 }
 
-// clockCheck compares the clock of the server named of with the clock of this machine.
+// clockCheck compares the clock of a server with the clock of this machine. The parameter of names the server.
 func clockCheck(of string, ask func(context.Context) (time.Time, error)) check {
 	return check{"clock", func(ctx context.Context, r *Report) error {
 		ahead, giveOrTake, err := measureClock(ctx, ask)

@@ -129,8 +129,8 @@ func (j *Job) suspend() (trusted bool) {
 }
 
 // stop sends TERM to the group, and returns a channel that receives when KILL is due. A second call never delays the
-// KILL. If no time is left, stop does not send TERM, because that would continue a suspended process,
-// which would then run without the lock.
+// KILL. If no time is left, the method does not send TERM, because that would continue a suspended process, which would
+// then run without the lock.
 func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
 	if at := time.Now().Add(grace); j.killAt.IsZero() || at.Before(j.killAt) {
 		j.killAt, j.given = at, max(grace, 0)

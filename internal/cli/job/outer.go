@@ -66,9 +66,9 @@ func OuterOf(store string, lease *rowlock.Lease) Outer {
 	return Outer{store, lease.Namespace(), lease.Name(), lease.Holder(), lease.Token()}
 }
 
-// Itself returns an error if held describes a lock of list, under which this process runs, so that the process would
-// wait for itself. Otherwise it returns nil. If the store does not report the token, Itself compares only the stores
-// and the names.
+// Itself returns an error if the parameter held describes a lock of the list, under which this process runs, so that
+// the process would wait for itself. Otherwise it returns nil. If the store does not report the token, Itself compares
+// only the stores and the names.
 func Itself(list []Outer, store string, held *rowlock.HeldError) error {
 	for _, o := range list {
 		if held == nil || o.namespace != held.Namespace || o.name != held.Name {

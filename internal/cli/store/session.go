@@ -19,7 +19,7 @@ const (
 )
 
 // sessionLocation parses the address of a store of session locks. The function parse parses the same address with the
-// scheme plain, which means lease rows.
+// scheme in the parameter plain, which means lease rows.
 func sessionLocation(scheme, plain, rest string, parse func(string) (Location, error)) (Location, error) {
 	prefix := ""
 	if plain != "" {

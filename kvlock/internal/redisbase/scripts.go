@@ -74,7 +74,7 @@ type Call struct {
 	Args   []any
 }
 
-// Send sends the script to through, as text or by its digest. It does not retry.
+// Send sends the script through the given client, as text or by its digest. It does not retry.
 func (c Call) Send(ctx context.Context, through redis.Scripter, text bool) *redis.Cmd {
 	if text {
 		return through.Eval(ctx, c.Script.text, c.Keys, c.Args...)
@@ -83,7 +83,8 @@ func (c Call) Send(ctx context.Context, through redis.Scripter, text bool) *redi
 }
 
 // alone returns the call without the record's key, if err says that the slot is moving and its keys are on two servers.
-// If ok is false, the call must not be repeated: it failed for another reason, or the script needs all its keys.
+// If the result ok is false, the call must not be repeated: it failed for another reason, or the script needs all its
+// keys.
 func (c Call) alone(err error) (repeat Call, ok bool) {
 	if !c.Script.recorded || len(c.Keys) < 2 || !Says(err, "TRYAGAIN") {
 		return c, false

@@ -32,8 +32,8 @@ type Topic struct {
 // Waiter waits for messages on a channel. Its Wake must not block.
 type Waiter struct{ Wake func() }
 
-// NewSubscriber returns a subscriber without a connection. own is a channel to which only this process subscribes, or
-// an empty text. A message on own contains the name of the channel whose waiters must be woken.
+// NewSubscriber returns a subscriber without a connection. The parameter own is a channel to which only this process
+// subscribes, or an empty text. A message on that channel contains the name of the channel whose waiters must be woken.
 func NewSubscriber(client redis.UniversalClient, own string) *Subscriber {
 	return &Subscriber{client: client, own: own}
 }

@@ -141,8 +141,8 @@ func mends(ctx context.Context, s *server, closedFor int64) map[sqlbase.Verdict]
 	}
 }
 
-// ask makes one attempt to acquire the lock. If the lock is not granted, ask reads the reason. If known is nil, ask
-// runs look.sql before the attempt.
+// ask makes one attempt to acquire the lock. If the lock is not granted, the method reads the reason. If the parameter
+// known is nil, the method runs look.sql before the attempt.
 func (b *Backend) ask(ctx context.Context, s *server, r driver.Request, known *metaSeen) (a looked, err error) {
 	if known != nil {
 		a = looked{Answer: sqlbase.Answer{Verdict: sqlbase.Contended}, metaRow: known.metaRow}
@@ -336,8 +336,8 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	return b.classify(ctx, "release", g.Key, err)
 }
 
-// HandOver replaces the grant from with a grant to r. It takes one round trip, and one more if nothing was handed
-// over.
+// HandOver replaces the grant in the parameter from with a grant to r. It takes one round trip, and one more if nothing
+// was handed over.
 func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	s, err := b.releases(ctx)
 	if err != nil {

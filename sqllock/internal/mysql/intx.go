@@ -72,11 +72,11 @@ func (b *Backend) lookBeside(ctx context.Context, s *server, key driver.Key) (sq
 	return a.Answer, err
 }
 
-// lockRowInTx locks the row in the caller's transaction. found is false if another transaction has locked the row.
-// The error of NOWAIT normally undoes only the statement. Some servers undo the whole transaction after a lock
+// lockRowInTx locks the row in the caller's transaction. The result found is false if another transaction has locked
+// the row. The error of NOWAIT normally undoes only the statement. Some servers undo the whole transaction after a lock
 // time-out (innodb_rollback_on_timeout). There lockRowInTx uses SKIP LOCKED instead. At REPEATABLE READ and
-// SERIALIZABLE, SKIP LOCKED locks the gap after the skipped row. Until the transaction ends, the first grant of a
-// name in that gap is then refused as contended.
+// SERIALIZABLE, SKIP LOCKED locks the gap after the skipped row. Until the transaction ends, the first grant of a name
+// in that gap is then refused as contended.
 func lockRowInTx(ctx context.Context, s *server, tx sqlbase.Querier, key driver.Key) (a sqlbase.Answer, found bool, err error) {
 	verb := "lock_in_tx"
 	if s.timeoutUndoesAll {

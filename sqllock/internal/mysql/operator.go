@@ -92,7 +92,8 @@ func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int,
 	}
 }
 
-// unusedAfter returns at most pruneBatch locks that may be deleted. Their keys are larger than last.
+// unusedAfter returns at most pruneBatch locks that may be deleted. Their keys are larger than the key in the parameter
+// last.
 func unusedAfter(ctx context.Context, s *server, unused time.Duration, last driver.Key) ([]driver.Grant, error) {
 	namespace, name := encoded(last)
 	var batch []driver.Grant

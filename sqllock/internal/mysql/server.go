@@ -69,7 +69,7 @@ func (s *server) skipLocked(key driver.Key, args []any) []any {
 	return append(args, namespace, name)
 }
 
-// retry calls once, and repeats the call while the server reports that it has undone the statement.
+// retry calls the function once, and repeats the call while the server reports that it has undone the statement.
 func (s *server) retry(ctx context.Context, once func() error) error {
 	return sqlbase.Retry(ctx, transient, once)
 }

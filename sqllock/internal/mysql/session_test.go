@@ -70,8 +70,8 @@ func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 	})
 }
 
-// lifeOfALock calls every method of b for one lock, and checks that plain, a backend with default settings, reads the
-// same state.
+// lifeOfALock calls every method of b for one lock, and checks that the parameter plain, a backend with default
+// settings, reads the same state.
 func lifeOfALock(t *testing.T, plain, b *Backend, name string) {
 	ctx := limited(t)
 	r := request(name)

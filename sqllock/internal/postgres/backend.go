@@ -85,8 +85,8 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return sqlbase.GrantOf(r, a), nil
 }
 
-// withdrawAfter withdraws r, which was deposited in the waiter's row. It returns the error why, which is marked
-// [driver.NotApplied]. If the withdrawal fails, it returns an error without that mark, because r may still be
+// withdrawAfter withdraws r, which was deposited in the waiter's row. It returns the error in the parameter why, which
+// is marked [driver.NotApplied]. If the withdrawal fails, it returns an error without that mark, because r may still be
 // granted.
 func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error) error {
 	err := p.Release(ctx, driver.Grant{Key: r.Key, Nonce: r.Nonce})
@@ -165,7 +165,7 @@ func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 	return p.classify(ctx, "release", g.Key, err)
 }
 
-// HandOver replaces the grant from with a grant to r in one round trip.
+// HandOver replaces the grant in the parameter from with a grant to r in one round trip.
 func (p *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	args := append(sqlbase.HandOverArgs(from, r), p.waiters.callable(r.Key))
 	g, err := sqlbase.HandOver(ctx, r, func() (sqlbase.Answer, error) {
@@ -238,8 +238,8 @@ func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	return stop, nil
 }
 
-// write writes the row r to the table of waiters. It first waits for a concurrent write of r to end. If first is
-// true, the waiting time of the row starts now.
+// write writes the row r to the table of waiters. It first waits for a concurrent write of r to end. If the parameter
+// first is true, the waiting time of the row starts now.
 func (p *Backend) write(ctx context.Context, r *row, channel string, first bool) error {
 	select {
 	case r.writing <- struct{}{}:

@@ -20,8 +20,8 @@ import (
 // goroutine calls its methods, except poke, which any goroutine may call.
 type ear interface {
 	exec(ctx context.Context, statement string, args ...any) error
-	// wait waits for the next notification, and returns its payload. heard is false if the time until is reached or
-	// poke is called.
+	// wait waits for the next notification, and returns its payload. The result heard is false if the time until is
+	// reached or poke is called.
 	wait(until time.Time) (payload string, heard bool, err error)
 	poke()
 	close()

@@ -207,8 +207,8 @@ func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 }
 
 // begin records whether the connection listens, so that Notify stops waiting for that decision. It writes the rows of
-// earlier waiters again. If the connection listens, begin also wakes these waiters, because notifications before that
-// moment were lost.
+// earlier waiters again. If the connection listens, the method also wakes these waiters, because notifications before
+// that moment were lost.
 func (l *listener) begin(s *waiters, e ear, hears bool) error {
 	l.mu.Lock()
 	if hears {
@@ -364,7 +364,7 @@ func (l *listener) closeParked(e ear) {
 
 // closeIdle closes the connection that is kept for the next waiter. If there is no waiter but the goroutine still
 // runs, closeIdle makes it delete all rows and close its connection. closeIdle returns when that is done or ctx ends.
-// waits says whether there are waiters.
+// The parameter waits says whether there are waiters.
 func (l *listener) closeIdle(ctx context.Context, waits bool) {
 	l.mu.Lock()
 	state, e, ended := l.state, l.ear, l.ended

@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// in returns a row in the given state. If rows in that state have a waiter, in also returns the waiter, and counts in
-// woken how often the waiter is woken.
+// in returns a row in the given state. If rows in that state have a waiter, the function also returns the waiter, and
+// counts in the result woken how often the waiter is woken.
 func in(state rowState) (r *row, w *waiter, woken *int) {
 	r, woken = newRow(driver.Key{Name: "a"}, ""), new(int)
 	w = &waiter{func() { *woken++ }}

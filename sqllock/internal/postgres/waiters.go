@@ -20,8 +20,8 @@ type waiters struct {
 	deposited bool // whether a request was ever deposited in a row
 }
 
-// join adds a waiter for key, and returns its row. write reports whether the caller must write the row. first reports
-// whether the row had no waiter before.
+// join adds a waiter for key, and returns its row. The result write reports whether the caller must write the row.
+// The result first reports whether the row had no waiter before.
 func (s *waiters) join(key driver.Key, w *waiter) (r *row, write, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (a asking) id() any {
 func (a asking) mode() int64 { return sqlbase.Flag(a.deposits) + 2*sqlbase.Flag(a.revives) }
 
 // asks returns the row for which the request r is sent. That row has a waiter, or is expected to get a waiter, or had
-// a waiter a moment ago and may get one again. Without such a row, asks returns the zero value.
+// a waiter a moment ago and may get one again. Without such a row, the method returns the zero value.
 func (s *waiters) asks(r driver.Request) (a asking) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,8 +228,8 @@ type work struct {
 }
 
 // due returns the rows to write or delete now. At a tick the rows of all waiters are written. Rows that are kept in
-// case a waiter returns are deleted at a tick, or at once if keep is false. idle reports that no row is left. In that
-// case due has called end, and the next waiter starts the listener again.
+// case a waiter returns are deleted at a tick, or at once if the parameter keep is false. The result idle reports that
+// no row is left. In that case the method has called the function end, and the next waiter starts the listener again.
 func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

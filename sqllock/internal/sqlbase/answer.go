@@ -95,9 +95,9 @@ const (
 
 var errUnsettled = errors.New("the epoch of the lock table keeps changing: are there two primaries?")
 
-// Settle calls ask until the answer is final for the caller. If the verdict is a key of mend, Settle calls that
-// repair and then ask. If the verdict is Contended, because another process intervened, Settle repeats the call after
-// a short delay.
+// Settle calls the function ask until the answer is final for the caller. If the verdict is a key of mend, Settle calls
+// that repair and then the function ask. If the verdict is Contended, because another process intervened, Settle
+// repeats the call after a short delay.
 func Settle(ctx context.Context, ask func() (Answer, error), mend map[Verdict]func() error) (Answer, error) {
 	mended := 0
 	for look := 1; ; {
@@ -129,8 +129,8 @@ const againLimit = time.Second
 
 var errChanging = errors.New("the row changes whenever it is read")
 
-// Ended calls ask, which ends a grant, until the answer is final. It returns nil if the grant was released,
-// *driver.Held if the grant is live and must not be ended, and [driver.ErrNotHeld] otherwise.
+// Ended calls the function ask, which ends a grant, until the answer is final. It returns nil if the grant was
+// released, *driver.Held if the grant is live and must not be ended, and [driver.ErrNotHeld] otherwise.
 func Ended(ctx context.Context, ask func(*Answer) error) error {
 	again := func(err error) bool { return errors.Is(err, errChanging) }
 	return RetryWithin(ctx, againLimit, again, func() error {

@@ -15,7 +15,7 @@ import (
 // Querier runs one statement through database/sql or pgx. An error marked [driver.NotApplied] means that the
 // statement was not sent.
 type Querier interface {
-	// Query passes the result to read. Rows that read does not fetch are fetched and discarded.
+	// Query passes the result to the function read. Rows that this function does not fetch are fetched and discarded.
 	Query(ctx context.Context, statement string, args []any, read func(Rows) error) error
 	Exec(ctx context.Context, statement string, args ...any) (Result, error)
 }
@@ -39,8 +39,8 @@ func QueryOne(ctx context.Context, q Querier, statement string, args []any, dest
 	return found, err
 }
 
-// Finish calls read and then fetches all remaining rows. A statement with RETURNING is committed only when its last
-// row has been fetched.
+// Finish calls the function read and then fetches all remaining rows. A statement with RETURNING is committed only when
+// its last row has been fetched.
 func Finish(r Rows, read func(Rows) error) error {
 	if err := read(r); err != nil {
 		return err

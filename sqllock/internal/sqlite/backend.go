@@ -198,8 +198,8 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	return b.classify(ctx, "release", g.Key, err)
 }
 
-// end runs a statement that ends a grant. If the statement reserves the lock for a waiter in this process, end wakes
-// that waiter. If the statement changes no row, the function why reads the reason.
+// end runs a statement that ends a grant. If the statement reserves the lock for a waiter in this process, the method
+// wakes that waiter. If the statement changes no row, the function why reads the reason.
 func (b *Backend) end(ctx context.Context, d durability, verb string, args []any, why func(sqlbase.Querier, *sqlbase.Answer) error) error {
 	return sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
 		reservedFor, ended, err := b.update(ctx, d, verb, args)

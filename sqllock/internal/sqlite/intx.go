@@ -64,8 +64,9 @@ func (b *Backend) lookInTx(ctx context.Context, q sqlbase.Querier, key driver.Ke
 	return a, err
 }
 
-// lookBeside reads the lock's state on another connection. looked is false if the pool has no free connection or the
-// read fails. For example, each connection to a database in memory may have a separate database without the tables.
+// lookBeside reads the lock's state on another connection. The result looked is false if the pool has no free
+// connection or the read fails. For example, each connection to a database in memory may have a separate database
+// without the tables.
 func (b *Backend) lookBeside(ctx context.Context, key driver.Key) (a sqlbase.Answer, looked bool) {
 	if stats := b.file.db.Stats(); stats.MaxOpenConnections > 0 && stats.InUse >= stats.MaxOpenConnections {
 		return sqlbase.Answer{}, false

@@ -43,8 +43,8 @@ func closeAll(stmts map[string]*sql.Stmt) {
 	}
 }
 
-// ready prepares all statements unless they are prepared already. A caller that holds a connection must not call
-// ready, because the pool may have no second connection.
+// ready prepares all statements unless they are prepared already. A caller that holds a connection must not call this
+// method, because the pool may have no second connection.
 func (p *prepared) ready(ctx context.Context) error {
 	select {
 	case <-p.done:

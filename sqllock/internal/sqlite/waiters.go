@@ -54,8 +54,8 @@ func (ws *waiters) of(key driver.Key) *waiter {
 	return ws.byKey[key]
 }
 
-// join adds a caller that waits for key, and writes the waiter's row. If the file is busy, join returns no error: the
-// next refused attempt writes the row, and until then the waiter polls.
+// join adds a caller that waits for key, and writes the waiter's row. If the file is busy, the method returns no error:
+// the next refused attempt writes the row, and until then the waiter polls.
 func (ws *waiters) join(ctx context.Context, key driver.Key, wake func()) (leave func(), err error) {
 	id, err := ws.file.identity(ctx, sqlbase.LongRetry)
 	if err != nil {
@@ -90,7 +90,7 @@ func (ws *waiters) add(key driver.Key, wake func(), path string) (w *waiter, cal
 	return w, w.add(wake)
 }
 
-// leave removes a caller. If no other caller waits for key, leave deletes the waiter's row. If no caller waits for
+// leave removes a caller. If no other caller waits for key, the method deletes the waiter's row. If no caller waits for
 // any key, the file is no longer watched after watchLinger.
 func (ws *waiters) leave(key driver.Key, w *waiter, caller int) {
 	if !ws.remove(key, w, caller) || !w.hasRow() {
