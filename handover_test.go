@@ -169,8 +169,8 @@ func TestNoRequestIsRefusedAfterASeriesOfHandOvers(t *testing.T) {
 	})
 }
 
-// If two callers alternate, their hand-overs also count as a series. So the name is freed in the store at least once
-// in 17 holds.
+// If two callers hand the name to each other, their hand-overs also count as a series, and a series is limited. So the
+// name is freed in the store at least once in 17 holds.
 func TestTwoAlternatingCallersMakeASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)

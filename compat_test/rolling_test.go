@@ -69,7 +69,7 @@ func (f fleet) ready(t *testing.T) *sql.DB {
 // While a fleet is upgraded, clients of the version before and clients of this version use the same table.
 // No two clients hold a lock at the same time, and tokens rise. The only error that a client gets is
 // that the lock is held. Clients of the version before poll, and no release notifies them.
-// So they acquire the lock less often.
+// So these clients acquire the lock less often than the clients of this version.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {

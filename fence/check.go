@@ -117,8 +117,9 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resou
 	return err
 }
 
-// checked compares the marks. Unless the parameter begun is true, it also verifies that a transaction is open. It then
-// lets the transaction write to protected tables, and writes the outcome row s if there is one.
+// checked compares each mark with the token of the claim. Unless the parameter begun is true, it also verifies that a
+// transaction is open. It then lets the transaction write to protected tables, and writes the outcome row s if there is
+// one.
 func (g *Guard) checked(ctx context.Context, q querier, begun bool, c claim, s *slot) error {
 	err := g.dialect.check(ctx, q, c)
 	if err == nil && !begun {

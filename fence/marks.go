@@ -55,7 +55,8 @@ func (m marks) raise(ctx context.Context, q querier, c claim) error {
 }
 
 // lift raises one mark if a read without a lock shows that the mark is older than the claim. The result sent says
-// whether lift sent the statement that raises the mark. That statement locks the mark and compares again.
+// whether lift sent the statement that raises the mark. That statement locks the mark and compares it with the claim
+// again.
 func (m marks) lift(ctx context.Context, q querier, c claim, resource string) (sent bool, err error) {
 	now, err := m.read(ctx, q, c, resource)
 	if err != nil || now.isOf(c) {

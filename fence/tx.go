@@ -35,8 +35,8 @@ const maxTries = 10
 // Tx runs it again, as above. Tx does not run a transaction again that the server rejected. It also does not repeat a
 // transaction that Postgres ended because it idled (see Check), because that transaction would idle again.
 // If the outcome is not known within 10 s, the error is an [ErrUnknown]. SQLite has a second case of ErrUnknown:
-// fn ignores the error of a statement that ends the transaction, such as INSERT OR ROLLBACK. What fn writes after that
-// statement is committed.
+// fn ignores the error of a statement that ends the transaction, such as INSERT OR ROLLBACK. SQLite then commits every
+// later write of fn.
 //
 // ctx must come from the lease, and Tx passes it to fn. When ctx ends, Tx stops waiting for the database,
 // even if the driver ignores ctx. There are two exceptions: Tx always waits for a commit to a SQLite file,

@@ -56,9 +56,8 @@ func Down(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	})
 }
 
-// DownAll rolls back all migrations, the newest first. So it drops every table except the version table.
-// MySQL and MariaDB cannot roll back DDL. If a DownAll or a [Down] was interrupted there, repeat that call before you
-// call [Up].
+// DownAll rolls back all migrations, the newest first. After that, only the version table is left. MySQL and MariaDB
+// cannot roll back DDL. If a DownAll or a [Down] was interrupted there, repeat that call before you call [Up].
 func DownAll(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "down", func(p *goose.Provider) error {
 		_, err := p.DownTo(ctx, 0)

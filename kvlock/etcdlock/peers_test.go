@@ -62,8 +62,8 @@ func TestReleaseAfterLossIsNoSuccess(t *testing.T) {
 	})
 }
 
-// Release compares the token in the store. If someone has deleted the granted entry and put a new entry with the same
-// key, the new entry stays.
+// Release deletes an entry only if the entry in the store has the token of the grant. If someone has deleted the
+// granted entry and put a new entry with the same key, the new entry stays.
 func TestReleaseComparesInTheStore(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		g, err := n.watching.Acquire(t.Context(), request("a"))

@@ -39,7 +39,7 @@ func Prefix(prefix string) Option { return func(o *options) { o.prefix = redisba
 
 // MaxTTL sets the longest TTL of all programs that share the locks. The default is a minute. All these programs must
 // set the same MaxTTL. rowlock.New refuses a longer TTL. A server that may have lost leases does not vote until even
-// the longest lease has expired. So after each start of a server, it does not vote for MaxTTL plus a tenth.
+// the longest lease has expired. So after each start, a server does not vote for 1.1 times MaxTTL.
 func MaxTTL(d time.Duration) Option { return func(o *options) { o.maxTTL = d } }
 
 // NodeTimeout sets how long a call waits for one node, in each round. The default is a twentieth of the TTL, at most

@@ -22,7 +22,8 @@ func TestOrderIsThatOfOneConnection(t *testing.T) {
 }
 
 // A deletion may be reported for a watch that was set on an earlier connection. An earlier change of that node, such as
-// a pause, may then not have been reported. So the next waiter asks the server.
+// a pause, may then not have been reported. So the next waiter reads the node from the server instead of relying on the
+// watch.
 func TestDeletionAcrossConnectionsIsLookedAt(t *testing.T) {
 	for _, stood := range []int{0, 1} {
 		mine, other := &watch{fired: make(chan struct{}), stood: 2}, &watch{fired: make(chan struct{}), stood: stood}

@@ -35,8 +35,8 @@ func (f *fixture) stretch(t *testing.T) {
 		WHERE name = 'a' AND nonce IS NULL AND held_until > expires_at`)
 }
 
-// seen sets the time when the first process of the queue was last seen to an hour from now. So the process does not
-// count as dead on a slow machine.
+// seen sets the time when the first process of the queue was last seen to an hour from now. So even on a slow machine,
+// the statements do not treat this process as dead.
 func (f *fixture) seen(t *testing.T) {
 	t.Helper()
 	f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
