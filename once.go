@@ -54,7 +54,7 @@ func (l *Locker) AcquireOnce(ctx context.Context, name, tick string, opts ...Opt
 		return nil, err
 	}
 	if !l.caps.Ticks {
-		return nil, fmt.Errorf("rowlock: Once: backend %s keeps no ticks: %w", l.caps.Backend, errors.ErrUnsupported)
+		return nil, fmt.Errorf("rowlock: Once: backend %s keeps no ticks (use lease rows, Redis, or an exclusive lock in etcd or ZooKeeper): %w", l.caps.Backend, errors.ErrUnsupported)
 	}
 	a, err := l.newAcquisition(ctx, name, append(opts[:len(opts):len(opts)], forTick(tick)))
 	if err != nil {

@@ -214,7 +214,7 @@ func TestOnceRefuses(t *testing.T) {
 		defer plain.Close()
 		err = rowlock.Once(background, plain, "nightly", monday, nothing)
 		require.ErrorIs(t, err, errors.ErrUnsupported)
-		assert.ErrorContains(t, err, "keeps no ticks")
+		assert.ErrorContains(t, err, "keeps no ticks (use lease rows, Redis, or an exclusive lock in etcd or ZooKeeper)")
 	})
 }
 

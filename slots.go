@@ -196,8 +196,8 @@ func (c *contest) race() (*acquisition, error) {
 
 // failure returns the error of the call. err is the error of one name.
 func (c *contest) failure(err error) error {
-	if others := len(c.names) - 1; others > 0 && errors.Is(err, ErrHeld) {
-		return fmt.Errorf("%w; none of %d other names was free", err, others)
+	if n := len(c.names); n > 1 && errors.Is(err, ErrHeld) {
+		return fmt.Errorf("%w; none of the %d names was free", err, n)
 	}
 	return err
 }

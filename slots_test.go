@@ -151,7 +151,7 @@ func TestAnyThatFailsLeavesNothing(t *testing.T) {
 				result := receive(t, got)
 				require.ErrorIs(t, result.err, test.want)
 				if test.want == rowlock.ErrHeld {
-					assert.ErrorContains(t, result.err, "; none of 1 other names was free")
+					assert.ErrorContains(t, result.err, "; none of the 2 names was free")
 					var who *rowlock.HeldError
 					assert.ErrorAs(t, result.err, &who)
 				}
