@@ -434,8 +434,9 @@ type doubt struct {
 }
 
 // leftover describes the grant that the store may have made for the requests of d. Its token is zero,
-// which matches every token.
+// which matches every token. The release records no tick, because another holder may have recorded
+// a later tick before that grant.
 func (d doubt) leftover(cfg *settings, g driver.Grant) leftover {
-	g.Nonce, g.Token = d.nonce, 0
+	g.Nonce, g.Token, g.Done = d.nonce, 0, ""
 	return leftover{cfg: cfg, grant: g, since: d.last, certain: false, requests: d.requests}
 }

@@ -143,6 +143,28 @@ func TestOnceOfUnknownOutcome(t *testing.T) {
 	})
 }
 
+// Promise 10: a request that reaches the store late, after other holders, does not replace a later tick.
+func TestOnceWithALateRequest(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, store)
+		store.Intercept(func(c memlock.Call) memlock.Fault {
+			if c.Op == memlock.OpAcquire && c.N == 0 {
+				return memlock.Fault{Request: 6 * time.Second, Late: true}
+			}
+			return memlock.Fault{}
+		})
+		sent := time.Now()
+		require.NoError(t, rowlock.Once(background, l, "nightly", monday, nothing))
+		require.NoError(t, rowlock.Once(background, locker(t, store), "nightly", tuesday, nothing))
+		require.Less(t, time.Since(sent), 6*time.Second, "the first request is still on its way")
+		time.Sleep(time.Hour)
+		assert.Zero(t, held(t, store), "the store granted it, and the grant was released")
+		status, err := l.Status(background, "nightly")
+		require.NoError(t, err)
+		assert.Equal(t, tuesday, status.Done)
+	})
+}
+
 // A caller that does not wait gets ErrHeld while the function runs, because the tick may stay open.
 func TestOnceWithoutWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
