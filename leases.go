@@ -82,7 +82,8 @@ func (ls *Leases) String() string {
 }
 
 // Context returns a context that ends when the first of the leases is no longer trusted, as [Lease.Context] does for
-// one lease. With this context, each check of a guard of package fence checks all leases.
+// one lease. With this context and without resources, each check of a guard of package fence compares the marks of all
+// names.
 func (ls *Leases) Context() context.Context { return ls.ctx }
 
 // Err returns nil while all leases are held and trusted. Afterwards it returns the reason why one of them ended, as
@@ -103,6 +104,9 @@ func (ls *Leases) ExpiresAt() time.Time {
 // Release releases all leases at the same time, each as [Lease.Release] does. It tries to release every lease,
 // and returns the errors of all releases.
 func (ls *Leases) Release(ctx context.Context) error {
+	if ls == nil {
+		return errNoLease
+	}
 	errs := make([]error, len(ls.all))
 	crew.Together(len(ls.all), func(i int) { errs[i] = ls.all[i].Release(ctx) }, func() {})
 	return oneline.Join(errs...)

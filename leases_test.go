@@ -68,6 +68,7 @@ func TestAllAreOrdinaryLeases(t *testing.T) {
 		require.ErrorIs(t, context.Cause(leases.Context()), rowlock.ErrReleased)
 		assert.Zero(t, held(t, store))
 		require.NoError(t, leases.Release(background))
+		require.ErrorIs(t, (*rowlock.Leases)(nil).Release(background), rowlock.ErrNotHeld, "as after a failed call")
 	})
 }
 
