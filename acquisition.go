@@ -110,8 +110,8 @@ func (a *acquisition) try() (*Lease, error) {
 
 // mayWaitAfter reports whether the call may wait after an attempt has failed with err.
 func (a *acquisition) mayWaitAfter(err error) bool {
-	noWait := a.cfg.waitSet && a.cfg.wait == 0
-	return !noWait && a.ctx.Err() == nil && (errors.Is(err, ErrHeld) || errors.Is(err, ErrUnavailable))
+	over := a.cfg.waitSet && time.Since(a.started) >= a.cfg.wait
+	return !over && a.ctx.Err() == nil && (errors.Is(err, ErrHeld) || errors.Is(err, ErrUnavailable))
 }
 
 // wait joins the queue of the waiters of this process. At the front of the queue, it sends requests until it acquires
@@ -372,6 +372,16 @@ func (a *acquisition) giveUp() error {
 		}))
 	}
 	return a.failure()
+}
+
+// count adds the requests of the others to those of a, for the event AcquireFailed of a call with several names.
+func (a *acquisition) count(others []*acquisition) {
+	for _, other := range others {
+		if other != a {
+			a.attempts += other.attempts
+			a.doubt.requests += other.doubt.requests
+		}
+	}
 }
 
 // failed emits the event AcquireFailed with err.

@@ -5,14 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock/internal/crew"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // mostRefusals is how many attempts of AcquireAll may be refused before it holds names while it waits for others. A
 // call that competes only with other calls of AcquireAll seldom needs more than two.
 const mostRefusals = 8
+
+// mostFailures is how many attempts of AcquireAll may fail in a row without a refusal. Between two attempts,
+// the call waits for a single name until the store replies.
+const mostFailures = 2 * mostRefusals
 
 // gathering holds the state of one call of AcquireAll. A call never waits for a name while it holds another name,
 // except in gatherInOrder.
@@ -26,6 +32,7 @@ type gathering struct {
 	names   []string        // in the caller's order
 	opts    []Option
 	started time.Time
+	waited  bool                    // the call has waited for a name
 	first   *acquisition            // an acquisition of the first name, used for its settings and for the event AcquireFailed
 	all     map[string]*acquisition // the last acquisition of each name; none after abandon
 }
@@ -46,6 +53,7 @@ func (g *gathering) run() (leases []*Lease, err error) {
 	}
 	g.first = g.all[g.names[0]]
 	if err := g.gather(); err != nil {
+		g.abandon()
 		err = g.failure(err)
 		g.first.failed(err)
 		return nil, err
@@ -63,16 +71,21 @@ func (g *gathering) run() (leases []*Lease, err error) {
 // gather acquires all names.
 func (g *gathering) gather() error {
 	refused, err := g.tryMissing()
+	failures := 0 // failures in a row that were no refusals
 	for refusals := 1; err != nil; refusals++ {
-		if !g.first.mayWaitAfter(err) {
-			return err
+		failures++
+		if errors.Is(err, ErrHeld) {
+			failures = 0
 		}
 		g.abandon()
+		if failures == mostFailures || !g.first.mayWaitAfter(err) {
+			return err
+		}
 		if refusals%mostRefusals == 0 {
-			if err = g.gatherInOrder(); !errors.Is(err, errNotInTime) {
-				return err
+			if ordered := g.gatherInOrder(); !errors.Is(ordered, errNotInTime) {
+				return ordered
 			}
-			g.abandon()
+			continue
 		}
 		if err = g.waitFor(g.ctx, refused); err != nil {
 			return err
@@ -99,7 +112,22 @@ func (g *gathering) tryMissing() (failed string, err error) {
 			failed, err = name, errs[i]
 		}
 	}
+	if err == nil {
+		return g.ended()
+	}
 	return failed, err
+}
+
+// ended returns the name of a granted lease that has already ended, and an error. With a short [MaxHold],
+// a lease can end before the other names are granted.
+func (g *gathering) ended() (name string, err error) {
+	for _, name := range g.names {
+		a := g.all[name]
+		if ended := a.lease.Err(); ended != nil {
+			return name, &opError{"acquire", a.key, ErrUnavailable, errors.New("the lease ended before the other names were granted: " + ended.Error())}
+		}
+	}
+	return "", nil
 }
 
 // errNotInTime is the error of gatherInOrder when its time is over.
@@ -120,6 +148,9 @@ func (g *gathering) gatherInOrder() error {
 			return err
 		}
 	}
+	if _, err := g.ended(); err != nil {
+		return errNotInTime
+	}
 	return nil
 }
 
@@ -128,6 +159,7 @@ func (g *gathering) waitFor(ctx context.Context, name string) error {
 	if err := g.enter(ctx, []string{name}); err != nil {
 		return err
 	}
+	g.waited = true
 	_, err := g.all[name].wait()
 	return err
 }
@@ -149,20 +181,38 @@ func (g *gathering) enter(ctx context.Context, names []string) error {
 }
 
 // seal seals all leases. A seal waits for transactions of earlier holders, so gathering seals only after all names
-// have been granted.
+// have been granted. If one seal fails, or one lease is lost, seal stops the others.
 func (g *gathering) seal() error {
-	errs := make([]error, len(g.names))
+	if !g.first.cfg.fenced {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(g.ctx)
+	defer cancel()
+	for _, name := range g.names {
+		le := g.all[name].lease
+		defer context.AfterFunc(le.ctx, func() {
+			if errors.Is(le.Err(), ErrLost) {
+				cancel()
+			}
+		})()
+	}
+	var first sync.Once
+	var failed error
 	crew.Together(len(g.names), func(i int) {
 		a := g.all[g.names[i]]
-		a.ctx = g.ctx
-		_, errs[i] = a.sealed(a.lease)
-	}, func() {})
-	for _, err := range errs {
+		a.ctx = ctx
+		_, err := a.sealed(a.lease)
 		if err != nil {
-			return err
+			first.Do(func() { failed = err })
+			cancel()
+		}
+	}, cancel)
+	for _, name := range g.names {
+		if lost := g.all[name].lease.Err(); errors.Is(lost, ErrLost) && !errors.Is(failed, ErrLost) {
+			return fmt.Errorf("rowlock: seal %s: %w", excerpt(g.all[name].key.String()), lost)
 		}
 	}
-	return nil
+	return failed
 }
 
 // abandon releases all granted names.
@@ -172,13 +222,29 @@ func (g *gathering) abandon() {
 		granted = append(granted, a)
 	}
 	abandon(g.ctx, granted)
+	if g.first != nil {
+		g.first.count(granted)
+	}
 	clear(g.all)
 }
 
 // failure returns the error of the call. err is the error of one name.
 func (g *gathering) failure(err error) error {
-	if len(g.names) > 1 && errors.Is(err, ErrHeld) {
-		return fmt.Errorf("%w; all %d names are needed", err, len(g.names))
+	if g.locker.closing.Err() != nil {
+		return ErrClosed
+	}
+	var held *HeldError
+	if !errors.As(err, &held) {
+		return err
+	}
+	if g.waited {
+		held.Waited = time.Since(g.started)
+	}
+	if len(g.names) > 1 {
+		err = fmt.Errorf("%w; all %d names are needed", err, len(g.names))
+	}
+	if ended := g.ctx.Err(); ended != nil && !errors.Is(err, ended) {
+		err = oneline.Join(err, fmt.Errorf("rowlock: acquire %s: %w", excerpt(g.first.key.String()), ended))
 	}
 	return err
 }

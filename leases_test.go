@@ -246,6 +246,7 @@ func TestAllThatFailsLeavesNothing(t *testing.T) {
 				}
 				if assert.Len(t, failed, 1, "the call is reported once") {
 					assert.Equal(t, result.err, failed[0].Err)
+					assert.Equal(t, store.Calls(memlock.OpAcquire)-1, failed[0].Attempts)
 				}
 				require.NoError(t, b.Release(background))
 				time.Sleep(time.Hour)
@@ -400,4 +401,143 @@ func TestAllPassesThePanicOfATraceOn(t *testing.T) {
 		assert.PanicsWithValue(t, "trace", func() { _, _ = l.AcquireAll(background, three) })
 		assert.Zero(t, held(t, store))
 	})
+}
+
+// Promise 1: AcquireAll returns no lease that has ended meanwhile. With a short MaxHold, it acquires the names again.
+func TestAllReturnsNoEndedLease(t *testing.T) {
+	names := []string{"a", "b"}
+	t.Run("at once", func(t *testing.T) {
+		bubble(t, func(t *testing.T, store *memlock.Backend) {
+			store.Intercept(func(c memlock.Call) memlock.Fault { return memlock.Fault{LoseRequest: c.Op == memlock.OpAcquire && c.N == 1} })
+			leases, err := locker(t, store).AcquireAll(background, names, rowlock.MaxHold(time.Second))
+			require.NoError(t, err)
+			require.NoError(t, leases.Err())
+		})
+	})
+	t.Run("in order", func(t *testing.T) {
+		bubble(t, func(t *testing.T, store *memlock.Backend) {
+			l, other := locker(t, store), locker(t, store)
+			held := acquire(t, l, "a")
+			got := allOf(background, other, names, rowlock.MaxHold(time.Second))
+			for i := range 7 {
+				next := acquire(t, l, names[(i+1)%2], rowlock.Wait(0))
+				require.NoError(t, held.Release(background))
+				held = next
+				synctest.Wait()
+			}
+			time.Sleep(2 * time.Second) // the caller has acquired a, and waits for b
+			require.NoError(t, held.Release(background))
+			result := receive(t, got)
+			require.NoError(t, result.err)
+			require.NoError(t, result.leases.Err())
+		})
+	})
+	t.Run("never", func(t *testing.T) {
+		bubble(t, func(t *testing.T, store *memlock.Backend) {
+			store.Intercept(func(c memlock.Call) memlock.Fault { return memlock.Fault{LoseRequest: c.Op == memlock.OpAcquire && c.N%2 == 1} })
+			_, err := locker(t, store).AcquireAll(background, names, rowlock.MaxHold(time.Second), rowlock.Wait(0))
+			require.ErrorIs(t, err, rowlock.ErrUnavailable)
+			require.NotErrorIs(t, err, rowlock.ErrLost)
+			time.Sleep(time.Minute)
+			assert.Zero(t, held(t, store))
+		})
+	})
+}
+
+// Promise 10: Wait limits the whole call, even if AcquireAll is granted each name for which it waits.
+func TestAllWaitsNoLongerThanWait(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l, other := locker(t, store), locker(t, store)
+		held := acquire(t, l, "a")
+		begun := time.Now()
+		got := allOf(background, other, []string{"a", "b"}, rowlock.Wait(3*time.Second))
+		for i := range 3 { // each time, the caller is granted the name for which it waits, and is refused the other name
+			time.Sleep(1500 * time.Millisecond)
+			next := acquire(t, l, []string{"b", "a"}[i%2], rowlock.Wait(0))
+			require.NoError(t, held.Release(background))
+			held = next
+			synctest.Wait()
+		}
+		result := receive(t, got)
+		require.ErrorIs(t, result.err, rowlock.ErrHeld)
+		assert.ErrorContains(t, result.err, "; waited 3s; all 2 names are needed")
+		assert.Equal(t, 4500*time.Millisecond, time.Since(begun))
+	})
+}
+
+// narrow is a store that refuses every request for a second name, as a pool of one connection does.
+type narrow struct{ *memlock.Backend }
+
+func (n narrow) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	list, err := n.List(ctx, "", true)
+	for _, s := range list {
+		if s.State == driver.StateHeld && s.Key != r.Key {
+			err = driver.NotApplied(errors.New("no connection is free"))
+		}
+	}
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	return n.Backend.Acquire(ctx, r)
+}
+
+// Promise 10: AcquireAll does not retry without a limit if the store grants each name, but never all of them.
+func TestAllGivesUpIfTheStoreNeverGrantsAll(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		l := locker(t, narrow{store})
+		begun := time.Now()
+		_, err := l.AcquireAll(background, three)
+		require.ErrorIs(t, err, rowlock.ErrUnavailable)
+		assert.ErrorContains(t, err, "no connection is free")
+		assert.Less(t, time.Since(begun), 2*time.Minute)
+		assert.Zero(t, held(t, store))
+	})
+}
+
+// sealing is a guard that seals with the function of each name.
+type sealing map[string]func(ctx context.Context, lease *rowlock.Lease) error
+
+func (s sealing) Seal(ctx context.Context, lease *rowlock.Lease, _ ...string) error {
+	return s[lease.Name()](ctx, lease)
+}
+
+// If one seal fails, or one lease is lost, AcquireAll stops the seals of the other names, and returns the cause.
+func TestAllStopsSealingAfterAFailure(t *testing.T) {
+	broken := errors.New("broken")
+	sealed := func(context.Context, *rowlock.Lease) error { return nil }
+	waits := func(ctx context.Context, _ *rowlock.Lease) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	for name, test := range map[string]struct {
+		fail func(ctx context.Context, lease *rowlock.Lease) error
+		want error
+	}{
+		"error":  {func(context.Context, *rowlock.Lease) error { return broken }, broken},
+		"panic":  {func(context.Context, *rowlock.Lease) error { panic(broken) }, broken},
+		"lost":   {sealed, rowlock.ErrLost},
+		"ending": {waits, rowlock.ErrLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, store *memlock.Backend) {
+				l := locker(t, store)
+				if errors.Is(test.want, rowlock.ErrLost) {
+					time.AfterFunc(time.Second, func() { store.Lose("b") })
+				}
+				begun := time.Now()
+				err := func() (err error) {
+					defer func() {
+						if r := recover(); r != nil {
+							err = r.(error)
+						}
+					}()
+					_, err = l.AcquireAll(background, three, rowlock.Fenced(sealing{"a": waits, "b": test.fail, "c": waits}))
+					return err
+				}()
+				require.ErrorIs(t, err, test.want)
+				assert.Less(t, time.Since(begun), time.Minute)
+				assert.Zero(t, held(t, store))
+			})
+		})
+	}
 }

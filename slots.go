@@ -32,8 +32,8 @@ func Slots(name string, n int) []string {
 // AcquireAny takes from 1 to 64 different names.
 //
 // AcquireAny tries each name once, starting with a random one. If all are held, it waits for all of them at the same
-// time, and keeps the first grant. In rare cases the store grants two names at the same time. Then AcquireAny
-// releases the second name before it returns.
+// time, and keeps the first grant. In rare cases the store grants two names at the same time. Then a background task
+// releases the second name at once.
 //
 // The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] has the [*HeldError] of one of the names.
 // The event AcquireFailed is reported once for the call, and the other events once for each name.
@@ -124,13 +124,16 @@ func (c *contest) winner() (*acquisition, error) {
 	if err != nil {
 		return nil, err
 	}
+	first := c.all[0]
 	winner, err := c.try()
-	if winner == nil && c.all[0].mayWaitAfter(err) {
+	if winner == nil && first.mayWaitAfter(err) {
+		first.count(c.all)
 		winner, err = c.race()
 	}
-	if winner == nil && len(c.all) > 0 {
+	if winner == nil {
+		first.count(c.all)
 		err = c.failure(err)
-		c.all[0].failed(err)
+		first.failed(err)
 	}
 	return winner, err
 }
@@ -167,9 +170,8 @@ func (c *contest) try() (*acquisition, error) {
 	return nil, err
 }
 
-// mayWait reports whether the call waits after one attempt for each name. err is the error of the last attempt.
-// race waits for all names at the same time. It returns after the other acquisitions have withdrawn their requests. all
-// is nil if no acquisition could begin.
+// race waits for all names at the same time. It returns after the other acquisitions have withdrawn their recorded
+// requests. all is nil if no acquisition could begin.
 func (c *contest) race() (*acquisition, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()

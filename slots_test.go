@@ -157,6 +157,7 @@ func TestAnyThatFailsLeavesNothing(t *testing.T) {
 				}
 				if assert.Len(t, failed, 1, "the call is reported once") {
 					assert.Equal(t, result.err, failed[0].Err)
+					assert.Equal(t, store.Calls(memlock.OpAcquire)-2, failed[0].Attempts)
 				}
 				require.NoError(t, a.Release(background))
 				require.NoError(t, b.Release(background))
