@@ -408,7 +408,9 @@ func TestAllReturnsNoEndedLease(t *testing.T) {
 	names := []string{"a", "b"}
 	t.Run("at once", func(t *testing.T) {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
-			store.Intercept(func(c memlock.Call) memlock.Fault { return memlock.Fault{LoseRequest: c.Op == memlock.OpAcquire && c.N == 1} })
+			store.Intercept(func(c memlock.Call) memlock.Fault {
+				return memlock.Fault{LoseRequest: c.Op == memlock.OpAcquire && c.N == 1}
+			})
 			leases, err := locker(t, store).AcquireAll(background, names, rowlock.MaxHold(time.Second))
 			require.NoError(t, err)
 			require.NoError(t, leases.Err())
@@ -434,7 +436,9 @@ func TestAllReturnsNoEndedLease(t *testing.T) {
 	})
 	t.Run("never", func(t *testing.T) {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
-			store.Intercept(func(c memlock.Call) memlock.Fault { return memlock.Fault{LoseRequest: c.Op == memlock.OpAcquire && c.N%2 == 1} })
+			store.Intercept(func(c memlock.Call) memlock.Fault {
+				return memlock.Fault{LoseRequest: c.Op == memlock.OpAcquire && c.N%2 == 1}
+			})
 			_, err := locker(t, store).AcquireAll(background, names, rowlock.MaxHold(time.Second), rowlock.Wait(0))
 			require.ErrorIs(t, err, rowlock.ErrUnavailable)
 			require.NotErrorIs(t, err, rowlock.ErrLost)
