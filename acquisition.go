@@ -204,7 +204,7 @@ func (a *acquisition) sealAs() string {
 // which the TTL of a grant counts.
 type way func(ctx context.Context, r driver.Request, sent clock.Instant) (driver.Grant, clock.Instant, error)
 
-// ask sends one request by calling by, and records the outcome.
+// ask sends one request by calling the function by, and records the outcome.
 func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	sent := a.locker.clock()
 	if a.attempts == 0 {

@@ -48,7 +48,7 @@ func (s *loaded) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 	}
 }
 
-// underWay adds more to the number of requests in progress, and returns the new number.
+// underWay adds the parameter more to the number of requests in progress, and returns the new number.
 func (s *loaded) underWay(more int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -227,7 +227,7 @@ func (le *Lease) attemptTimeout(now clock.Instant) time.Duration {
 }
 
 // expire marks the lease as lost if its time is over or its session has ended, and reports whether it did so.
-// The caller holds mu. If the result is true, the caller must unlock mu and then call ended.
+// The caller holds mu. If the result is true, the caller must unlock mu and then call the method ended.
 func (le *Lease) expire(now clock.Instant) bool {
 	if le.err != nil {
 		return false
@@ -260,8 +260,8 @@ func (le *Lease) check(now clock.Instant) {
 }
 
 // look returns when the trust in le ends, whether le has ended, and whether this call has marked it as lost.
-// In that case the caller must call ended. All results use the same reading of the clocks. With two readings,
-// a lease could end between them, and its end could be missed.
+// In that case the caller must call the method ended. All results use the same reading of the clocks. With two
+// readings, a lease could end between them, and its end could be missed.
 func (le *Lease) look(now clock.Instant) (ends time.Time, over, late bool) {
 	le.mu.Lock()
 	defer le.mu.Unlock()

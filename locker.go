@@ -136,8 +136,8 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...Option) (*
 	return a.run(a.try)
 }
 
-// Do acquires name as [Locker.Acquire] does, runs fn, and releases the lease. The ctx of fn ends when ctx does,
-// or when the lease is no longer trusted. [FromContext] returns the lease of that ctx.
+// Do acquires name as [Locker.Acquire] does, runs fn, and releases the lease. The context of fn ends when ctx ends, or
+// when the lease is no longer trusted. [FromContext] returns the lease of that ctx.
 //
 // Do returns the error of fn. If the lease was lost while fn ran, the error is also an [ErrLost], even if fn
 // returned nil. A release without a reply is no error of Do: the work was done under the lock, and the lock

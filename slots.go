@@ -138,7 +138,7 @@ func (c *contest) winner() (*acquisition, error) {
 	return winner, err
 }
 
-// enter makes an acquisition for each name, in the order of names, starting with a random one. After an error,
+// enter makes an acquisition for each name, in the order of the list, starting with a random name. After an error,
 // there is no acquisition.
 func (c *contest) enter(ctx context.Context) error {
 	c.all = nil

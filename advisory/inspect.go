@@ -82,9 +82,9 @@ func (s *store) lookForHolders(ctx context.Context, id sql.NullInt64) ([]holder,
 }
 
 // List implements [driver.Operator]. PostgreSQL stores keys, not names. So only the locks that this backend holds are
-// listed by name. If all is true, List also returns the locks of other processes, as "key " and sixteen hexadecimal
-// digits. These include locks of other programs that use single bigint keys. The age of another process's lock is
-// the age of its session.
+// listed by name. If the parameter all is true, List also returns the locks of other processes, as "key " and sixteen
+// hexadecimal digits. These include locks of other programs that use single bigint keys. The age of another process's
+// lock is the age of its session.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	holders, err := b.lookForHolders(ctx, sql.NullInt64{})
 	if err != nil {

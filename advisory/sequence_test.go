@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// lockSequence locks the sequence of tokens, as a migration does. Until end is called, no session can take a number
-// from the sequence.
+// lockSequence locks the sequence of tokens, as a migration does. Until the function end is called, no session can take
+// a number from the sequence.
 func (w watcher) lockSequence() (end func()) {
 	w.tb.Helper()
 	tx, err := w.db.BeginTx(context.Background(), nil)

@@ -33,8 +33,8 @@ func (w *world) close() {
 	_ = os.RemoveAll(w.folder)
 }
 
-// once calls start at the first call with a key, and keeps the result for later calls.
-// Concurrent callers with the same key wait for the result. Callers with other keys do not wait.
+// once calls the function start at the first call with a key, and keeps the result for later calls. Concurrent callers
+// with the same key wait for the result. Callers with other keys do not wait.
 func (w *world) once(key string, start func() ([]string, func(), error)) ([]string, error) {
 	w.mu.Lock()
 	get, ok := w.got[key]

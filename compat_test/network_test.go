@@ -90,7 +90,7 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 	return b, nil
 }
 
-// with calls do with the client of b, to change the client's network.
+// with calls the function do with the client of b, to change the client's network.
 func (n *network) with(b driver.Backend, do func(*client)) error {
 	n.mu.Lock()
 	c := n.clients[b]

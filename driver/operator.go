@@ -7,8 +7,8 @@ import (
 
 // Operator is implemented by a backend whose locks an operator can list, inspect, release by force, prune and pause.
 type Operator interface {
-	// List returns the locks of namespace, ordered by name. If all is set, List ignores namespace and returns the locks
-	// of every namespace, ordered by namespace and name.
+	// List returns the locks of namespace, ordered by name. If the parameter all is true, List ignores namespace and
+	// returns the locks of every namespace, ordered by namespace and name.
 	List(ctx context.Context, namespace string, all bool) ([]Status, error)
 
 	// Inspect returns the state of one lock. For a key that the store has never seen, or has pruned, it

@@ -59,7 +59,7 @@ func (s *store) undone(err error) bool {
 }
 
 // startWork begins to work, and returns when the work is done or waits. A SQLite file has one writer at a time,
-// so there the work begins only when the test calls wait.
+// so there the work begins only when the test calls the function wait.
 func (s *store) startWork(t *testing.T, level sql.IsolationLevel, lease *rowlock.Lease) sealing {
 	t.Helper()
 	if s.dialect == migrations.SQLite {

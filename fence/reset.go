@@ -67,10 +67,10 @@ func (g *Guard) Reset(ctx context.Context, namespace, resource string, seen rowl
 	})
 }
 
-// ResetAll is [Guard.Reset] for every mark of namespace, whatever its token. If all is true, it resets the marks of
-// every namespace. Use it after you have restored a backup of the data. A mark in the backup belongs to the holder that
-// was the newest when the backup was made. Without ResetAll, Check would accept that holder again.
-// No holder may work while the data is restored and before ResetAll returns. Each holder must seal again.
+// ResetAll is [Guard.Reset] for every mark of namespace, whatever its token. If the parameter all is true, it resets
+// the marks of every namespace. Use it after you have restored a backup of the data. A mark in the backup belongs to
+// the holder that was the newest when the backup was made. Without ResetAll, Check would accept that holder again. No
+// holder may work while the data is restored and before ResetAll returns. Each holder must seal again.
 //
 // ResetAll waits for the transactions that have checked a mark. On PostgreSQL it does not make later checks fail
 // meanwhile, unlike Seal and Reset. If holders work nevertheless, and always have a transaction open,

@@ -77,8 +77,8 @@ var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.
 	},
 }
 
-// successor checks the row, writes to the ledger and commits. It runs the transaction up to tries times while the error
-// is an ErrRetry.
+// successor checks the row, writes to the ledger and commits. It runs the transaction repeatedly, as often as the
+// parameter tries says, while the error is an ErrRetry.
 func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level sql.IsolationLevel, tries int) error {
 	once := func() error {
 		ctx, cancel := context.WithTimeout(newer.Context(), 20*time.Second)

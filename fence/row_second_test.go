@@ -27,8 +27,8 @@ func (e engine) ordersOfTwo(t *testing.T) (s *store, old, newer *rowlock.Lease) 
 	return s, old, s.lease(t, "orders")
 }
 
-// addLine adds a line to the order id in a transaction of its own. If counts is true, it also updates the row of the
-// order.
+// addLine adds a line to the order id in a transaction of its own. If the parameter counts is true, it also updates the
+// row of the order.
 func (s *store) addLine(t *testing.T, lease *rowlock.Lease, id int64, counts bool) {
 	t.Helper()
 	tx := s.begin(t, sql.LevelReadCommitted)

@@ -81,7 +81,7 @@ func discard(conn *sql.Conn) {
 	})
 }
 
-// beside calls use. The connection that use works with may be closed by database/sql at the same time,
+// beside calls the function use. The connection that use works with may be closed by database/sql at the same time,
 // because the context of its transaction has ended. Conn.grabConn of database/sql checks whether the connection is
 // closed before it takes the lock, and can therefore dereference nil. beside turns that panic into sql.ErrConnDone.
 func beside(use func() error) (err error) {

@@ -45,7 +45,7 @@ func (s *sqlite) look(ctx context.Context, work func(querier) error) error {
 	})
 }
 
-// on calls do with a connection of the pool, whose busy timeout is short for that time.
+// on calls the function do with a connection of the pool, whose busy timeout is short for that time.
 func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {

@@ -66,7 +66,7 @@ func SQL(d Dialect, opts ...Option) (string, error) {
 	return script.String(), err
 }
 
-// each calls do for each migration of d, in the order of their numbers. It stops at the first error.
+// each calls the function do for each migration of d, in the order of their numbers. It stops at the first error.
 func each(d Dialect, do func(name, text string) error) error {
 	entries, err := migrationFiles.ReadDir(d.String())
 	if err != nil {

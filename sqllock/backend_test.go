@@ -176,7 +176,7 @@ func near(t *testing.T, want, got time.Duration, what string) {
 	assert.InDelta(t, want.Seconds(), got.Seconds(), 10, what)
 }
 
-// until polls until done returns true.
+// until polls until the function done returns true.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

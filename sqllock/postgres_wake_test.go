@@ -80,7 +80,7 @@ func (c *crowd) reservedFor(t *testing.T, d time.Duration) {
 	c.exec(t, fmt.Sprintf("UPDATE rowlock_lease SET held_until = held_until + %d * interval '1 microsecond' WHERE reserved_for IS NOT NULL", d.Microseconds()))
 }
 
-// within returns the next value of the channel from. The test fails if no value arrives in time.
+// within returns the next value that the channel from receives. The test fails if no value arrives in time.
 func within[T any](t *testing.T, from <-chan T) (next T) {
 	t.Helper()
 	select {

@@ -155,7 +155,7 @@ func isLeftOut(script, store string) (why string) {
 	return ""
 }
 
-// instead reports whether the reason why names another script that covers the store.
+// instead reports whether the reason, the parameter why, names another script that covers the store.
 func instead(why, store string) bool {
 	for _, word := range strings.FieldsFunc(why, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }) {
 		if _, err := os.Stat(filepath.Join("testdata", word+".sh")); err == nil {

@@ -59,7 +59,7 @@ func TestGrantsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// granted returns the statements of the block in SECURITY.md that grants privileges to who,
+// granted returns the statements of the block in SECURITY.md that grants privileges to the person in the parameter who,
 // with the name of the account.
 func granted(t *testing.T, server, who, account string) []string {
 	t.Helper()

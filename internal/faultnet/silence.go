@@ -53,7 +53,8 @@ const (
 	complete              // the call succeeded before the cut, so the call has no further steps to test
 )
 
-// silentAfter makes the call, and cuts the network when the client has sent as many messages as step says.
+// silentAfter makes the call, and cuts the network when the client has sent as many messages as the parameter step
+// says.
 func silentAfter(t *testing.T, step int, limit time.Duration, open func() (*faultproxy.Proxy, func(context.Context) error, func())) trial {
 	t.Helper()
 	proxy, call, end := open()

@@ -42,8 +42,8 @@ type visit[S State] struct {
 	from  int32 // index of the visit from which this state was reached
 }
 
-// Search visits all states of m, breadth first, and stops at the first state for which broken returns true.
-// It compares the states themselves and not their hashes, so it never confuses two states.
+// Search visits all states of m, breadth first, and stops at the first state for which the function broken returns
+// true. It compares the states themselves and not their hashes, so it never confuses two states.
 func Search[S State](m Model[S], broken func(S) bool) Result {
 	start := m.Start()
 	visits := []visit[S]{{state: start, from: -1}}

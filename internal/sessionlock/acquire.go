@@ -14,8 +14,8 @@ func (s *Store[K]) Acquire(ctx context.Context, id K, shared bool, r driver.Requ
 }
 
 // acquire reserves the lock in the bookkeeping, and calls the function ask to get the lock from the server. If a
-// holding of this store conflicts, acquire calls the function refused with that holding. It returns the error of
-// refused. If refused returns nil, the holding has ended, and acquire starts over.
+// holding of this store conflicts, acquire calls the function refused with that holding. It returns the error of that
+// function. If the function returns nil, the holding has ended, and acquire starts over.
 func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Request,
 	ask func(context.Context, *Holding[K]) (driver.Grant, error), refused func(context.Context, *Holding[K]) error,
 ) (driver.Grant, error) {

@@ -137,8 +137,8 @@ func (w *watched) release() {
 	}
 }
 
-// refused checks the error of an acquire. If alone is true, no other caller of this process waits.
-// The last parameters are the counts of told before the acquire.
+// refused checks the error of an acquire. If the parameter alone is true, no other caller of this process waits. The
+// last parameters are the counts of told before the acquire.
 func (v *verdict) refused(err error, c *client, alone bool, refusals, troubled int) {
 	nowRefusals, nowTroubled, _, _ := c.told(0)
 	switch {

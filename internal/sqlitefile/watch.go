@@ -26,9 +26,9 @@ func Watchable(path string) error {
 }
 
 // Watch calls the function changed at once, and then after each write to the database file by any process, until ctx
-// ends. On Linux it uses inotify, and calls changed within a millisecond. On other systems, and if the kernel provides
-// no further inotify instance, it polls the file's size and modification time. It then calls changed within some
-// milliseconds.
+// ends. On Linux it uses inotify, and calls that function within a millisecond. On other systems, and if the kernel
+// provides no further inotify instance, it polls the file's size and modification time. It then calls the function
+// within some milliseconds.
 //
 // After each change, it repeats the call with delays that double each time. There are two reasons. A write changes
 // the file before the transaction is committed. Two writes can leave the same size and time. The function changed is

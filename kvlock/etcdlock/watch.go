@@ -12,7 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// wait blocks until the entry before the waiter's own may have been deleted. It then calls look until look succeeds.
+// wait blocks until the entry before the waiter's own may have been deleted. It then calls the function look until that
+// succeeds.
 func (w *waiter) wait(ctx context.Context) error {
 	if err := w.watch(ctx); err != nil || w.before == nil {
 		return err

@@ -28,8 +28,8 @@ func (b *Backend) write(ctx context.Context, what redisbase.Call) (cmd *redis.Cm
 	return cmds[0], confirmed, nil
 }
 
-// writeAll makes calls in one round trip to one server. A WAIT follows on the same connection, because WAIT applies to
-// the writes of its own connection. Each call has its own outcome. The returned error is the error of the WAIT.
+// writeAll makes all calls in one round trip to one server. A WAIT follows on the same connection, because WAIT applies
+// to the writes of its own connection. Each call has its own outcome. The returned error is the error of the WAIT.
 //
 // On a Cluster, while a slot is moving, writeAll does not look for a lock on the second server. The outcome for a lock
 // that has already moved is unknown until the move of the slot is complete.

@@ -88,8 +88,8 @@ func (t *turn) end() {
 	}
 }
 
-// ends records that a release of the acquisition runs or waits, until the caller calls done. Until then, no further
-// acquire request of the acquisition is sent to the node.
+// ends records that a release of the acquisition runs or waits, until the caller calls the function done. Until then,
+// no further acquire request of the acquisition is sent to the node.
 func (n *node) ends(nonce driver.Nonce) (done func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

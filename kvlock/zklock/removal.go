@@ -21,8 +21,8 @@ type ended struct {
 	token driver.Token
 }
 
-// remove starts to delete the entry's node, and retries in the background until it is certainly deleted. If done is not
-// empty, it also records that tick.
+// remove starts to delete the entry's node, and retries in the background until it is certainly deleted. If the
+// parameter done is not empty, it also records that tick.
 func (e *entry) remove(done string) *removal {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()

@@ -21,7 +21,7 @@ type waiter struct {
 	told  bool                               // tell was called with the holder
 }
 
-// wait waits until no entry blocks the waiter's entry. Before it waits, it calls tell.
+// wait waits until no entry blocks the waiter's entry. Before that, it calls the function tell.
 func (w *waiter) wait(ctx context.Context) error {
 	for {
 		v, err := w.look(ctx)

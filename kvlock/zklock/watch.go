@@ -88,8 +88,9 @@ func (w *watch) refused() error {
 	return nil
 }
 
-// outlived reports whether the node of mine certainly existed when the node of other was deleted. On one connection,
-// the servers send events in the order in which they happened, so no request is needed.
+// outlived compares the nodes of two watches: it reports whether the node of the watch mine certainly existed when the
+// node of the watch other was deleted. On one connection, the servers send events in the order in which they happened,
+// so no request is needed.
 func (s *session) outlived(mine, other *watch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

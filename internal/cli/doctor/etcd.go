@@ -81,8 +81,8 @@ func etcdPrivileges(ctx context.Context, r *Report, client *clientv3.Client, pre
 	return nil
 }
 
-// olderThan reports whether a version of three numbers is older than least. It returns false for a version that it
-// cannot parse.
+// olderThan reports whether a version of three numbers is older than the version in the parameter least. It returns
+// false for a version that it cannot parse.
 func olderThan(version string, least [3]int) bool {
 	var v [3]int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {

@@ -139,8 +139,8 @@ func (s Runs) insert(ctx context.Context, r Record) {
 	_, _ = s.exec(ctx, "run_trim", trim...)
 }
 
-// Prune deletes the history of names that are not in the lock table and have had no run for the duration unused.
-// It does nothing if the table is missing.
+// Prune deletes the history of names that are not in the lock table and have had no run for the duration in the
+// parameter unused. It does nothing if the table is missing.
 func (s Runs) Prune(ctx context.Context, unused time.Duration) error {
 	if s.in.DB == nil {
 		return nil

@@ -31,7 +31,8 @@ const (
 // stdout, because stdout contains the output of the command under the lock. It is safe for concurrent use.
 type Messages struct{ handler slog.Handler }
 
-// NewMessages returns Messages that write to w in the given format. If quiet is true, they write only errors.
+// NewMessages returns Messages that write to w in the given format. If the parameter quiet is true, they write only
+// errors.
 func NewMessages(w io.Writer, format string, quiet bool) *Messages {
 	least := Notice
 	if format == FormatJSON {

@@ -371,8 +371,8 @@ func (b *Backend) handOver(ctx context.Context, s *server, from driver.Grant, r 
 }
 
 // Notify records that this process waits for key, and sends nothing. When an attempt is refused later, Acquire adds
-// this process to the queue of key, so that a release reserves the lock for this process. Notify never calls wake,
-// because neither server can notify a client. So the waiter has to poll.
+// this process to the queue of key, so that a release reserves the lock for this process. Notify never calls the
+// function wake, because neither server can notify a client. So the waiter has to poll.
 func (b *Backend) Notify(_ context.Context, key driver.Key, _ func()) (stop func(), err error) {
 	b.waiters.join(key)
 	return func() {

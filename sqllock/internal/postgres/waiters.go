@@ -106,10 +106,10 @@ func (s *waiters) asks(r driver.Request) (a asking) {
 	return a
 }
 
-// answered records the answer a to a request for the row by. deposited says whether the statement wrote the request
-// into the row. The result anew reports whether the row must be written again, because no release can notify it. If
-// the lock was reserved for another process that did not acquire it, that process may be dead, so its row is deleted.
-// If that process is alive, it soon writes its row again.
+// answered records the answer a to the request of a waiter, whose row is the parameter by. The parameter deposited says
+// whether the statement wrote the request into the row. The result anew reports whether the row must be written again,
+// because no release can notify it. If the lock was reserved for another process that did not acquire it, that process
+// may be dead, so its row is deleted. If that process is alive, it soon writes its row again.
 func (s *waiters) answered(by *row, a sqlbase.Answer, deposited bool) (anew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// RenewAll renews grants by calling once. It retries, at most twice, the grants with an unknown outcome. Such a row
-// was locked by another statement: a renewal of the same grant, or an acquire that was refused. RenewAll returns an
-// error only if the first call fails.
+// RenewAll renews grants by calling the function once. It retries, at most twice, the grants with an unknown outcome.
+// Such a row was locked by another statement: a renewal of the same grant, or an acquire that was refused. RenewAll
+// returns an error only if the first call fails.
 func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Context, []driver.Grant) ([]driver.Outcome, error)) ([]driver.Outcome, error) {
 	result, err := once(ctx, grants)
 	if err != nil {
