@@ -73,9 +73,9 @@ func (le *Lease) ReleaseDone(ctx context.Context) error {
 	if le.Tick() == "" {
 		return fmt.Errorf("rowlock: release %s: the lease has no tick: use AcquireOnce", excerpt(le.grant.Key.String()))
 	}
-	recorded := le.record()
+	le.record()
 	err := le.Release(ctx)
-	if err == nil && !recorded {
+	if err == nil && !le.recorded() {
 		err = fmt.Errorf("rowlock: release %s: tick %s: %w", excerpt(le.grant.Key.String()), excerpt(le.Tick()), errNotRecorded)
 	}
 	return err
@@ -167,13 +167,27 @@ func (le *Lease) runOnce(ctx context.Context, fn func(context.Context, *Lease) e
 	return err
 }
 
-// record makes the release record the tick. It reports whether the tick is recorded if the release succeeds. That is
-// the case if the lease is still held, or if a ReleaseWith has ended it, which recorded the tick itself.
-func (le *Lease) record() bool {
+// record makes the release record the tick, if the lease is still held.
+func (le *Lease) record() {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	if le.err == nil {
 		le.recording = true
 	}
-	return le.recording || le.ending != nil && le.ending.ended
+}
+
+// recorded reports whether the tick is recorded after a release that succeeded: by that release, or by a ReleaseWith
+// that has ended the lease.
+func (le *Lease) recorded() bool {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	if le.recording || le.ending == nil {
+		return le.recording
+	}
+	select {
+	case <-le.ending.over:
+		return le.ending.ended
+	default:
+		return false
+	}
 }

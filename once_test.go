@@ -218,6 +218,33 @@ func TestOnceThatEndsItsLeaseItself(t *testing.T) {
 	})
 }
 
+// A ReleaseDone that begins while Close waits for a ReleaseWith returns the result of that ReleaseWith.
+func TestReleaseDoneDuringAReleaseWith(t *testing.T) {
+	store := memlock.New()
+	l, err := rowlock.New(store)
+	require.NoError(t, err)
+	lease, err := l.AcquireOnce(t.Context(), "nightly", monday)
+	require.NoError(t, err)
+	began, goOn := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		assert.NoError(t, lease.ReleaseWith(t.Context(), func(context.Context) error {
+			close(began)
+			<-goOn
+			return store.Release(context.Background(), driver.Grant{Key: driver.Key{Name: "nightly"}, Nonce: lease.Nonce(), Token: lease.Token(), Done: lease.Tick()})
+		}))
+	})
+	<-began
+	wg.Go(func() { assert.NoError(t, l.Close()) })
+	<-lease.Context().Done() // Close has begun to release the lease
+	wg.Go(func() { assert.NoError(t, lease.ReleaseDone(t.Context()), "the tick is recorded") })
+	close(goOn)
+	wg.Wait()
+	status, err := store.Inspect(t.Context(), driver.Key{Name: "nightly"})
+	require.NoError(t, err)
+	assert.Equal(t, monday, status.Done)
+}
+
 // A tick that a store could not keep, and a store that keeps no ticks, are refused before any request.
 func TestOnceRefuses(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {

@@ -121,7 +121,8 @@ var errEnding = errors.New("another ReleaseWith of this lease is in progress")
 // return before the deadline. Call [Lease.Renew] first to have as much time as possible. The context that end receives
 // is derived from ctx. It also ends when the lease is no longer trusted. [FromContext] returns the lease from it.
 //
-// If end returns nil, the lease is released, as by [Lease.Release]. ReleaseWith and later calls of Release
+// If end returns nil, the lease is released, as by [Lease.Release]. If the lease has a tick, see [Lease.Tick], end must
+// also record the tick. ReleaseWith and later calls of Release
 // return nil, or an [ErrLost] if the trust ended before end returned. If the function end fails or panics, the lease is
 // renewed at once and continues. Then ReleaseWith returns the error of that function, and also an [ErrLost] or
 // [ErrReleased] if the lease has ended meanwhile. The function may have failed although it has ended the lease, as

@@ -164,6 +164,11 @@ func (g *Guard) claimsOf(ctx context.Context, resources []string) ([]claim, erro
 		}
 		return []claim{c}, nil
 	}
+	for _, lease := range leases {
+		if err := lease.Err(); err != nil { // the ctx of all has ended with it, and would hide the reason
+			return nil, fmt.Errorf("fence: check: %q has ended: %w", lease.Name(), err)
+		}
+	}
 	if len(resources) == 0 {
 		for _, lease := range leases {
 			resources = append(resources, lease.Name())

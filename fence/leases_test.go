@@ -50,6 +50,7 @@ func TestCheckComparesEachOfSeveralLeases(t *testing.T) {
 		assert.EqualValues(t, 4, s.int(t, "SELECT count(*) FROM ledger"))
 		require.NoError(t, leases.Lease("a").Release(t.Context()))
 		require.ErrorIs(t, work("a"), rowlock.ErrReleased)
+		require.ErrorIs(t, work("b"), rowlock.ErrReleased, "the leases end together")
 	})
 }
 
