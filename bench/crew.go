@@ -15,6 +15,7 @@ type event struct {
 	kind   string
 	member int
 	at     time.Time
+	slot   int // the slot that the member acquired or released; 0 for a lock without slots
 	text   string
 }
 
@@ -25,14 +26,14 @@ type crew struct {
 	mu        sync.Mutex
 	events    []event
 	polite    bool
-	holder    int // the member that acquired the lock last; -1 if no member has acquired it yet
+	holders   map[int]int // the member that acquired each slot last
 	processes []*process
 	news      chan struct{}
 }
 
 // hire starts the processes and divides the members among them. It returns when all processes are connected.
 func hire(ctx context.Context, j job, processes int) (*crew, error) {
-	c := &crew{polite: true, holder: -1, news: make(chan struct{}, 1)}
+	c := &crew{polite: true, holders: map[int]int{}, news: make(chan struct{}, 1)}
 	members, at := j.Task.Members, j.At
 	for i := range processes {
 		if j.Apart {
@@ -60,12 +61,13 @@ func oneOf(at []string, process int) []string { return at[process%len(at):][:1] 
 func (c *crew) note(e event) {
 	c.mu.Lock()
 	c.events = append(c.events, e)
-	before, polite := c.holder, c.polite
+	before, handed := c.holders[e.slot]
+	polite := c.polite
 	if e.kind == "got" {
-		c.holder = e.member
+		c.holders[e.slot] = e.member
 	}
 	c.mu.Unlock()
-	if e.kind == "got" && polite && before >= 0 && before != e.member {
+	if e.kind == "got" && polite && handed && before != e.member {
 		c.tell(before, fmt.Sprintf("go %d", before))
 	}
 	select {

@@ -24,6 +24,7 @@ type crowd struct {
 	contenders int
 	processes  int
 	greedily   bool // also measure with members that request the lock again immediately after their release
+	slots      int  // if not 0, each member wants any of this number of slots
 }
 
 // crowds measures each crowd once per round, and returns the medians of the rounds. After a crowd has failed,
@@ -74,7 +75,7 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	}
 	defer leave()
 	name := fmt.Sprintf("crowd %d %d", time.Now().Unix(), crowdsSoFar.Add(1))
-	crew, err := hire(ctx, job{Store: s.id, Lock: c.lock.name, At: at, Apart: s.apart, Role: relayRole, Task: task{Name: name, Members: c.contenders}}, c.processes)
+	crew, err := hire(ctx, job{Store: s.id, Lock: c.lock.name, At: at, Apart: s.apart, Role: relayRole, Task: task{Name: name, Members: c.contenders, Slots: c.slots}}, c.processes)
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ func (b *bench) handOvers(ctx context.Context, s store) ([]report.Row, error) {
 				continue
 			}
 			few := contenders <= mostProcesses // with more contenders, fairness is not measured, because it takes minutes until each has held the lock several times
-			all = append(all, crowd{l, contenders, min(contenders, mostProcesses), few})
+			all = append(all, crowd{l, contenders, min(contenders, mostProcesses), few, 0})
 			if l.kind == report.Rowlock && !s.variant(l) && contenders == mostProcesses {
-				all = append(all, crowd{l, contenders, 1, few})
+				all = append(all, crowd{l, contenders, 1, few, 0})
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func (b *bench) herds(ctx context.Context, s store) ([]report.Row, error) {
 	var all []crowd
 	for _, l := range s.locks {
 		if !l.alone && (l.most == 0 || l.most >= b.plan.herd) && !s.variant(l) && !(b.plan.quick && l.kind != report.Rowlock) {
-			all = append(all, crowd{l, b.plan.herd, mostProcesses, false})
+			all = append(all, crowd{l, b.plan.herd, mostProcesses, false, 0})
 		}
 	}
 	return b.crowds(ctx, s, at, b.plan.herds, all, nil)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/rowlock/rowlock"
@@ -31,6 +32,7 @@ type task struct {
 	Name    string
 	Members int
 	TTL     time.Duration // 0 means the default of the library
+	Slots   int           // if not 0, each member acquires any of this number of slots; only for rowlock
 }
 
 // party is the part of a crowd in one process: its own clients, and members that want the same lock.
@@ -46,6 +48,7 @@ type acquirer func(context.Context) (held, error)
 type held struct {
 	release func(context.Context) error
 	lost    <-chan struct{} // closed when the holder detects that it has lost the lock; nil if the library cannot detect that
+	slot    int             // the number of the slot; 0 for a lock without slots
 }
 
 func (l lock) join(ctx context.Context, at []string, t task) (*party, error) {
@@ -60,14 +63,18 @@ func (l lock) join(ctx context.Context, at []string, t task) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
+	names := []string{t.Name}
+	if t.Slots > 0 {
+		names = rowlock.Slots(t.Name, t.Slots)
+	}
 	p := &party{close: leave}
 	for range t.Members {
 		p.members = append(p.members, func(ctx context.Context) (held, error) {
-			lease, err := locker.Acquire(ctx, t.Name)
+			lease, err := locker.AcquireAny(ctx, names)
 			if err != nil {
 				return held{}, err
 			}
-			return held{lease.Release, lease.Context().Done()}, nil
+			return held{lease.Release, lease.Context().Done(), slices.Index(names, lease.Name())}, nil
 		})
 	}
 	return p, nil

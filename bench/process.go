@@ -59,7 +59,7 @@ func (c *crew) listen(out io.Reader) {
 	for lines.Scan() {
 		e := event{text: lines.Text()}
 		var ns int64
-		if _, err := fmt.Sscan(e.text, &e.kind, &e.member, &ns); err != nil {
+		if _, err := fmt.Sscan(e.text, &e.kind, &e.member, &ns, &e.slot); err != nil {
 			e.kind, e.text, _ = strings.Cut(e.text, " ")
 		}
 		e.at = time.Unix(0, ns)

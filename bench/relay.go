@@ -7,18 +7,18 @@ import (
 )
 
 // passes returns the duration of each hand-over: the time between the call of a release and the return of the next
-// acquire.
+// acquire of the same slot.
 func passes(events []event) (took []time.Duration) {
-	var released time.Time
+	released := map[int]time.Time{} // by slot
 	for _, e := range events {
 		switch e.kind {
 		case "released":
-			released = e.at
+			released[e.slot] = e.at
 		case "got":
-			if !released.IsZero() {
-				took = append(took, e.at.Sub(released))
+			if at, ok := released[e.slot]; ok {
+				took = append(took, e.at.Sub(at))
 			}
-			released = time.Time{}
+			delete(released, e.slot)
 		}
 	}
 	return took
@@ -38,18 +38,18 @@ func relayFigures(events []event, d time.Duration) (map[string]float64, error) {
 	}, nil
 }
 
-// holders counts how often a member acquired the lock while another member still held it.
+// holders counts how often a member acquired a slot while another member still held it.
 func holders(events []event) (two int) {
-	holding := -1
+	holding := map[int]bool{} // by slot
 	for _, e := range events {
 		switch e.kind {
 		case "got":
-			if holding >= 0 {
+			if holding[e.slot] {
 				two++
 			}
-			holding = e.member
+			holding[e.slot] = true
 		case "released":
-			holding = -1
+			holding[e.slot] = false
 		}
 	}
 	return two

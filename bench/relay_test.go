@@ -24,6 +24,15 @@ func TestPasses(t *testing.T) {
 	if n := holders(append(events, event{kind: "got", member: 1, at: at(22)})); n != 1 {
 		t.Errorf("%d times two held it, where they did once", n)
 	}
+	slots := []event{
+		{kind: "released", slot: 1, at: at(0)}, {kind: "got", slot: 0, at: at(1)}, {kind: "got", slot: 1, member: 1, at: at(4)},
+	}
+	if got := passes(slots); len(got) != 1 || got[0] != 4*time.Millisecond {
+		t.Errorf("passes of slots are %v, not 4 ms", got)
+	}
+	if n := holders(slots); n != 0 {
+		t.Errorf("%d times two held a slot, where nobody did", n)
+	}
 	figures := map[string]float64{}
 	greedFigures(figures, append(events, event{kind: "got", member: 0}), 2, time.Second)
 	if _, ok := figures["least"]; ok {

@@ -37,7 +37,7 @@ type job struct {
 	First       int // number of the worker's first member
 }
 
-// worker is one process of a crowd. It writes each event as a line with the kind of event, the member and the time.
+// worker is one process of a crowd. It writes each event as a line with the kind of event, the member, the time and the slot.
 // It reads the commands start, go, greedy and stop, one per line. The command "go" has the number of a member
 // that may request the lock again, because another member has acquired it.
 type worker struct {
@@ -77,7 +77,7 @@ func work(in io.Reader, out io.Writer) error {
 	for range p.members {
 		w.passed = append(w.passed, make(chan struct{}, 1))
 	}
-	w.say("ready", 0, time.Now())
+	w.say("ready", 0, 0, time.Now())
 	started := make(chan struct{})
 	go w.obey(commands, cancel, sync.OnceFunc(func() { close(started) }))
 	select {
@@ -142,7 +142,7 @@ func (w *worker) leg(ctx context.Context, i int, acquire acquirer) error {
 	if err != nil {
 		return err
 	}
-	w.say("got", i, time.Now())
+	w.say("got", i, h.slot, time.Now())
 	if w.job.Role == keepRole {
 		return w.keep(ctx, i, h)
 	}
@@ -152,7 +152,7 @@ func (w *worker) leg(ctx context.Context, i int, acquire acquirer) error {
 	}
 	before := time.Now()
 	err = h.release(context.WithoutCancel(ctx))
-	w.say("released", i, before)
+	w.say("released", i, h.slot, before)
 	if err != nil {
 		return err
 	}
@@ -168,15 +168,15 @@ func (w *worker) leg(ctx context.Context, i int, acquire acquirer) error {
 func (w *worker) keep(ctx context.Context, i int, h held) error {
 	select {
 	case <-h.lost:
-		w.say("lost", i, time.Now())
+		w.say("lost", i, h.slot, time.Now())
 	case <-ctx.Done():
 	}
 	<-ctx.Done()
 	return nil
 }
 
-func (w *worker) say(kind string, member int, at time.Time) {
+func (w *worker) say(kind string, member, slot int, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	fmt.Fprintln(w.out, kind, w.job.First+member, at.UnixNano())
+	fmt.Fprintln(w.out, kind, w.job.First+member, at.UnixNano(), slot)
 }

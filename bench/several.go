@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/bench/report"
+)
+
+const (
+	severalNames = 3
+	severalSlots = 4
+	oneName      = "`Acquire` of one name"
+)
+
+// several compares calls for several names, and for a tick, with a cycle of one name. It also measures how slots are
+// handed over.
+func (b *bench) several(ctx context.Context, s store) ([]report.Row, error) {
+	at, err := b.counted(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	l, _ := s.lock(s.many[0])
+	locker, leave, err := l.locker(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	all := []contender{
+		{name: oneName, close: leave, cycle: thenRelease(func(ctx context.Context) (*rowlock.Lease, error) {
+			return locker.Acquire(ctx, "one")
+		})},
+		{name: fmt.Sprintf("`AcquireAll` of %d names", severalNames), cycle: thenRelease(func(ctx context.Context) (*rowlock.Leases, error) {
+			return locker.AcquireAll(ctx, rowlock.Slots("all", severalNames))
+		})},
+		{name: fmt.Sprintf("`AcquireAny` of %d free slots", severalSlots), cycle: thenRelease(func(ctx context.Context) (*rowlock.Lease, error) {
+			return locker.AcquireAny(ctx, rowlock.Slots("any", severalSlots))
+		})},
+		{name: "`Once`, each time for a new tick", cycle: ticks(locker)},
+	}
+	for i := range all {
+		all[i].kind, all[i].floor = report.Rowlock, oneName
+	}
+	rows, err := b.contest(ctx, b.plan.cycles, all, nil)
+	if err != nil {
+		return nil, err
+	}
+	waiters := slices.Max(b.plan.contenders)
+	slots, err := b.crowds(ctx, s, at, b.plan.handOver, []crowd{{lock: l, contenders: waiters, processes: mostProcesses, slots: severalSlots}}, nil)
+	for _, r := range slots {
+		r.Lock = fmt.Sprintf("hand-over of one of %d slots", severalSlots)
+		rows = append(rows, r)
+	}
+	return rows, err
+}
+
+// thenRelease returns a function that acquires and releases.
+func thenRelease[L interface{ Release(context.Context) error }](acquire func(context.Context) (L, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		held, err := acquire(ctx)
+		if err != nil {
+			return err
+		}
+		return held.Release(ctx)
+	}
+}
+
+// ticks returns a function that runs a job of no work for the next tick.
+func ticks(locker *rowlock.Locker) func(context.Context) error {
+	tick := 0
+	return func(ctx context.Context) error {
+		tick++
+		return rowlock.Once(ctx, locker, "once", strconv.Itoa(tick), func(context.Context, *rowlock.Lease) error { return nil })
+	}
+}
+
+// timesOneCycle formats how many times longer the median of a row is than that of a cycle of one name.
+func timesOneCycle(r report.Row) string {
+	ratio, ok := r.Figures["ratio_p50"]
+	if !ok {
+		return "–"
+	}
+	return report.Share(1 / ratio)
+}
