@@ -81,7 +81,7 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	}
 	defer crew.dismiss()
 	crew.tellAll("start")
-	sleep(ctx, max(warmUp*r.round, time.Duration(c.contenders)*time.Millisecond))
+	sleep(ctx, max(warmUp*r.round, time.Duration(c.contenders*(1+5*c.slots))*time.Millisecond)) // each member first tries every slot
 
 	before, err := count.read(ctx)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/bench/report"
@@ -16,8 +17,8 @@ const (
 	oneName      = "`Acquire` of one name"
 )
 
-// several compares calls for several names, and for a tick, with a cycle of one name. It also measures how slots are
-// handed over.
+// several compares calls for several names, and for a tick, with a cycle of one name. It also compares the hand-over
+// of slots with that of one name.
 func (b *bench) several(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
 	if err != nil {
@@ -48,12 +49,15 @@ func (b *bench) several(ctx context.Context, s store) ([]report.Row, error) {
 		return nil, err
 	}
 	waiters := slices.Max(b.plan.contenders)
-	slots, err := b.crowds(ctx, s, at, b.plan.handOver, []crowd{{lock: l, contenders: waiters, processes: mostProcesses, slots: severalSlots}}, nil)
-	for _, r := range slots {
-		r.Lock = fmt.Sprintf("hand-over of one of %d slots", severalSlots)
-		rows = append(rows, r)
+	handOvers, err := b.crowds(ctx, s, at, b.plan.herds, []crowd{
+		{lock: l, contenders: waiters, processes: mostProcesses},
+		{lock: l, contenders: waiters, processes: mostProcesses, slots: severalSlots},
+	}, nil)
+	if err != nil {
+		return nil, err
 	}
-	return rows, err
+	handOvers[0].Lock, handOvers[1].Lock = "hand-over of one name", fmt.Sprintf("hand-over of one of %d slots", severalSlots)
+	return append(rows, handOvers...), nil
 }
 
 // thenRelease returns a function that acquires and releases.
@@ -69,10 +73,10 @@ func thenRelease[L interface{ Release(context.Context) error }](acquire func(con
 
 // ticks returns a function that runs a job of no work for the next tick.
 func ticks(locker *rowlock.Locker) func(context.Context) error {
-	tick := 0
+	tick := time.Now().UnixNano() // larger than the ticks of earlier runs on the same server
 	return func(ctx context.Context) error {
 		tick++
-		return rowlock.Once(ctx, locker, "once", strconv.Itoa(tick), func(context.Context, *rowlock.Lease) error { return nil })
+		return rowlock.Once(ctx, locker, "once", strconv.FormatInt(tick, 10), func(context.Context, *rowlock.Lease) error { return nil })
 	}
 }
 

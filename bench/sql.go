@@ -67,6 +67,7 @@ func bySQL[B driver.Backend](driverName string, backend func(*sql.DB) B) func(co
 		if err != nil {
 			return nil, nil, err
 		}
+		db.SetMaxIdleConns(16) // with the default of 2, AcquireAll of three names would open a connection each time
 		return backend(db), func() { _ = db.Close() }, nil
 	}
 }

@@ -55,7 +55,7 @@ func tables() []table {
 			[]report.Column{many, inMany, p50, p99, perS, counted,
 				report.Of("least served", "least", report.Share), report.Of("per s, greedily", "greedy_per_s", report.Count)}},
 		{"several", []string{"postgres", "mysql", "sqlite", "redis"}, false,
-			func(p plan) string { return fmt.Sprintf("%s; hand-overs: median of %s", p.cycles, p.handOver) }, (*bench).several,
+			func(p plan) string { return fmt.Sprintf("%s; hand-overs: median of %s", p.cycles, p.herds) }, (*bench).several,
 			[]report.Column{many, inMany, {Title: "times one cycle", Cell: timesOneCycle}, p50, p99, counted}},
 		{"herd", contended, false, func(p plan) string { return "median of " + p.herds.String() }, (*bench).herds,
 			[]report.Column{many, inMany, counted, p50, p99, perS}},
