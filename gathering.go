@@ -228,7 +228,7 @@ func (g *gathering) abandon() {
 	clear(g.all)
 }
 
-// failure returns the error of the call. err is the error of one name.
+// failure returns the error of the call. The parameter err is the error of one name.
 func (g *gathering) failure(err error) error {
 	if g.locker.closing.Err() != nil {
 		return ErrClosed

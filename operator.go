@@ -68,7 +68,8 @@ func (l *Locker) ForceRelease(ctx context.Context, name string, token Token, opt
 
 // Prune makes the store forget each name, of any namespace, that has been free for at least unused,
 // and returns the number of forgotten names. Tokens that are granted later are larger than every token of a forgotten
-// name. unused must not be negative. Time limits and errors are those of [Locker.ForceRelease], except ErrNotHeld.
+// name. The parameter unused must not be negative. Time limits and errors are those of [Locker.ForceRelease], except
+// ErrNotHeld.
 func (l *Locker) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if unused < 0 {
 		return 0, fmt.Errorf("rowlock: Prune(%s): must not be negative", unused)

@@ -320,7 +320,7 @@ var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
 // backend use the same database handle and table.
 type grantSealer interface {
 	// SealPlace returns where the marks are, and the domain of the tokens that a store of this kind grants for name.
-	// asked is the guard that was given to [Fenced]. If asked is another guard that embeds this guard,
+	// The parameter asked is the guard that was given to [Fenced]. If asked is another guard that embeds this guard,
 	// SealPlace returns the zero Place.
 	SealPlace(asked Sealer, store, name string) (place driver.Place, domain string)
 }

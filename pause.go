@@ -87,8 +87,8 @@ func (p *pausing) ask(ctx context.Context, limit time.Duration) error {
 	return p.lease.locker.backend.(driver.Operator).Pause(ctx, p.lease.grant, p.as) //nolint:forcetypeassert // Locker.pauses has checked it
 }
 
-// Resume ends the pause of name. token is the token of the pause, or zero for any pause. Of the options only
-// [Namespace] matters. ctx limits the call, which takes ten seconds at most.
+// Resume ends the pause of name. The parameter token is the token of the pause, or zero for any pause. Of the options
+// only [Namespace] matters. ctx limits the call, which takes ten seconds at most.
 //
 // Resume returns an [ErrNotPaused] if the name is not paused, even if it is held, or if it was paused again.
 // It returns an [ErrUnavailable] if the store could not be reached. If no reply came, the pause may have ended,

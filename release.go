@@ -204,8 +204,8 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 }
 
 // handOverOrRelease hands the lease over to the first waiter of this process, or releases it. It hands nothing over
-// unless the parameter plain is set, which says that no ReleaseWith has begun. handed reports whether the lease was
-// handed over.
+// unless the parameter plain is set, which says that no ReleaseWith has begun. The result handed reports whether the
+// lease was handed over.
 func (le *Lease) handOverOrRelease(ctx context.Context, plain bool, now clock.Instant) (handed bool, err error) {
 	var to *successor
 	if plain && le.mayHandOver(now) {

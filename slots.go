@@ -171,7 +171,7 @@ func (c *contest) try() (*acquisition, error) {
 }
 
 // race waits for all names at the same time. It returns after the other acquisitions have withdrawn their recorded
-// requests. all is nil if no acquisition could begin.
+// requests. The field all is nil if no acquisition could begin.
 func (c *contest) race() (*acquisition, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
@@ -196,7 +196,7 @@ func (c *contest) race() (*acquisition, error) {
 	return nil, err
 }
 
-// failure returns the error of the call. err is the error of one name.
+// failure returns the error of the call. The parameter err is the error of one name.
 func (c *contest) failure(err error) error {
 	if n := len(c.names); n > 1 && errors.Is(err, ErrHeld) {
 		return fmt.Errorf("%w; none of the %d names was free", err, n)

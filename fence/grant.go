@@ -8,10 +8,10 @@ import (
 )
 
 // SealPlace is called by package rowlock. It returns where the marks are stored. It also returns the domain of the
-// tokens that such a store grants for a lock with this name. store is the kind of the lock's backend.
-// A backend that keeps its locks at the same place can raise the mark when it grants the lock. rowlock.Fenced then does
-// not call [Guard.Seal]. asked is the Sealer of the option. If asked is not g itself, but a Sealer that embeds g,
-// it may seal in its own way, so SealPlace returns the zero Place.
+// tokens that such a store grants for a lock with this name. The parameter store is the kind of the lock's backend. A
+// backend that keeps its locks at the same place can raise the mark when it grants the lock. rowlock.Fenced then does
+// not call [Guard.Seal]. The parameter asked is the Sealer of the option. If asked is not g itself, but a Sealer that
+// embeds g, it may seal in its own way, so SealPlace returns the zero Place.
 func (g *Guard) SealPlace(asked rowlock.Sealer, store, name string) (place driver.Place, domain string) {
 	if asked != rowlock.Sealer(g) {
 		return driver.Place{}, ""

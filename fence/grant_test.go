@@ -33,7 +33,8 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// beside is a backend and a guard that share one database handle of Postgres. sent counts the handle's statements.
+// beside is a backend and a guard that share one database handle of Postgres. The field sent counts the handle's
+// statements.
 type beside struct {
 	backend *sqllock.Backend
 	guard   *fence.Guard

@@ -35,8 +35,8 @@ func (s *store) grantsNobody(level sql.IsolationLevel, schedule string) bool {
 }
 
 // holdSchedules are the schedules S1, S2 and S3 of isolation_test.go, with CheckHeld instead of Check.
-// The successor acquires the lock in the database and seals. first are the old holder's steps before that,
-// and last are its steps after that.
+// The successor acquires the lock in the database and seals. The parameter first lists the old holder's steps before
+// that, and the parameter last lists its steps after that.
 var holdSchedules = []struct {
 	name        string
 	first, last func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error

@@ -70,7 +70,7 @@ func (s *store) startWork(t *testing.T, level sql.IsolationLevel, lease *rowlock
 	return s.untilDoneOrWaiting(t, done)
 }
 
-// lazySchedules are the schedules of isolation_test.go, except that the successor works without a seal.
+// lazySchedules are the schedules of isolation_test.go, except that the successor works without a seal. The function
 // run returns the error of the old holder, and whether the successor had to wait for the old holder.
 var lazySchedules = []struct {
 	name string

@@ -17,7 +17,8 @@ const maxDomain = 64
 // TokenDomain sets the name of the store that grants the tokens. By default, this name is the kind of the lease's
 // backend, such as "sqllock/postgres". The store's name and the lock's name together are a token domain,
 // and a guard compares only tokens of one domain. Set this option if two stores of one kind may grant the same lock,
-// for example before and after a move to another server. name has at most 64 bytes of UTF-8 without spaces.
+// for example before and after a move to another server. The parameter name has at most 64 bytes of UTF-8 without
+// spaces.
 func TokenDomain(name string) Option {
 	return func(o *options) { o.domain = name }
 }

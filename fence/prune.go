@@ -16,8 +16,8 @@ const pruneBatch = 250
 // Prune deletes the marks of every namespace that were last sealed or reset longer ago than unused.
 // It returns how many it deleted. An error ends Prune, and is returned together with that number.
 // A mark is kept while a transaction that has checked it is open. It is also kept while the lease that sealed it is
-// alive in the lock table next to the fence table. unused is measured by the database's clock, and is at least
-// [MinUnused].
+// alive in the lock table next to the fence table. The duration unused is measured by the database's clock, and is at
+// least [MinUnused].
 //
 // After its mark is deleted, a resource is like one that was never sealed: every check fails until the next seal.
 // So a process that holds a lock of another database or store for longer than unused gets [ErrStale] at its next

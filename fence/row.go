@@ -110,8 +110,8 @@ type keyedRow struct {
 // String names the row for an error text.
 func (r keyedRow) String() string { return fmt.Sprintf("%s %s=%s", r.Table, r.Row.Key, keyText(r.key)) }
 
-// judge returns an error unless exactly one row has the key, and its token is not larger than the claim's.
-// token is the largest token of the rows with the key.
+// judge returns an error unless exactly one row has the key, and its token is not larger than the claim's. The
+// parameter token is the largest token of the rows with the key.
 func (r keyedRow) judge(c claim, rows, token int64) error {
 	switch {
 	case rows == 0:

@@ -34,7 +34,7 @@ func (t *trial) listen(b driver.Backend, key driver.Key) {
 
 // leave sends a request of a waiter, which the store refuses. Some stores record such a request, and the method gives
 // the store a moment to do so. The recorded request remains for longer than a case lasts, unless a release grants it.
-// pending reports whether the store has recorded the request.
+// The result pending reports whether the store has recorded the request.
 func (t *trial) leave(b driver.Backend, key driver.Key) (r driver.Request, pending bool) {
 	r = t.request(key)
 	r.TTL, r.Waits = min(10*t.patience, time.Minute), true

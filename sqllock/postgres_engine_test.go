@@ -109,7 +109,7 @@ func execOnce(dsn, statement string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// postgresStore returns a store whose backends use database/sql. parameter is added to their DSN.
+// postgresStore returns a store whose backends use database/sql. The value of parameter is added to their DSN.
 func postgresStore(t *testing.T, parameter string) *store {
 	t.Helper()
 	dsn := sharedDatabase(t, testenv.EnginePostgres)

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// checked returns a transaction in which an older holder has checked the fence mark of the lock "job". pid is the
-// server process of the transaction.
+// checked returns a transaction in which an older holder has checked the fence mark of the lock "job". The result pid
+// is the server process of the transaction.
 func (s *store) checked(t *testing.T) (tx *sql.Tx, pid int64) {
 	t.Helper()
 	tx = s.begin(t)

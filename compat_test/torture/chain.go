@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// longestTx limits the duration of a worker's transaction. wait limits how long a worker waits for a lock.
+// longestTx limits the duration of a worker's transaction. longestWait limits how long a worker waits for a lock.
 const (
 	longestTx   = 5 * time.Second
 	longestWait = 5 * time.Second

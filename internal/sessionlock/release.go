@@ -36,7 +36,7 @@ func (s *Store[K]) Release(ctx context.Context, id K, shared bool, g driver.Gran
 
 // During calls work while this store holds the lock of id with this token. No other goroutine can use the session's
 // connection while work runs, so the lock is neither released nor granted again. During returns [driver.ErrNotHeld]
-// if this store does not hold the lock with this token. work gets the session's link, and must not use its
+// if this store does not hold the lock with this token. The function work gets the session's link, and must not use its
 // connection.
 func (s *Store[K]) During(ctx context.Context, id K, key driver.Key, token driver.Token, work func(context.Context, Link[K]) error) error {
 	s.mu.Lock()

@@ -36,8 +36,8 @@ func Busy(err error) bool {
 const slice = 50 * time.Millisecond
 
 // WithBusySlice sets a short busy timeout on a connection, and returns a function that restores the previous timeout.
-// pragma must run a statement on the connection and scan its result, the current timeout, into ms. The end of ctx
-// does not interrupt these statements, because they do not access the file.
+// The function pragma must run a statement on the connection and scan its result, the current timeout, into ms. The end
+// of ctx does not interrupt these statements, because they do not access the file.
 //
 // If the connection is in a transaction of the caller, pool is the pool of that transaction, to which the connection
 // may have returned before restore is called. Otherwise pool is nil.

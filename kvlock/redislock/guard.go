@@ -32,9 +32,9 @@ func NewGuard(lua string) *Guard { return &Guard{redisbase.NewScript(guardLua + 
 
 var sealing = NewGuard("return 1")
 
-// Run runs the script. mark is the key of a string that holds the largest token seen so far. If that token is larger
-// than token, Run changes nothing and returns [ErrStale]. On a Cluster, mark and keys must be in one slot. The mark
-// never expires. Keep it for as long as the data may be written.
+// Run runs the script. The parameter mark is the key of a string that holds the largest token seen so far. If that
+// token is larger than token, Run changes nothing and returns [ErrStale]. On a Cluster, mark and keys must be in one
+// slot. The mark never expires. Keep it for as long as the data may be written.
 //
 // The call ends with ctx only as far as the client supports this. All other errors come from the server or the client.
 // After an error of the client, the script may have run.

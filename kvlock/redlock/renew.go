@@ -68,7 +68,7 @@ type tally struct {
 	sources  []*node // for each grant, one node that has renewed it
 }
 
-// renewed is the answer of one node. held says for each grant whether the node has renewed it.
+// renewed is the answer of one node. The field held says for each grant whether the node has renewed it.
 type renewed struct {
 	node *node
 	held []bool

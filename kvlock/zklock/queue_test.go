@@ -37,7 +37,7 @@ func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 	return all
 }
 
-// watched waits until there are want watches on nodes in key's queue.
+// watched waits until nodes in key's queue have as many watches as the parameter want says.
 func watched(t *testing.T, n *network, key driver.Key, want int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return watching(t, n, key) == want }, 10*time.Second, 5*time.Millisecond)

@@ -90,8 +90,8 @@ func (b *book) oneSealer() *Verdict {
 }
 
 // answers checks that each write reported as committed is in the ledger, exactly once for each resource of the write. A write
-// reported as not committed must be absent. For a write without an answer, the ledger decides. undecided counts the writes
-// without an answer, and applied counts those of them that are in the ledger.
+// reported as not committed must be absent. For a write without an answer, the ledger decides. The result undecided
+// counts the writes without an answer, and applied counts those of them that are in the ledger.
 func (b *book) answers() (v *Verdict, undecided, applied int) {
 	v = &Verdict{ID: "W", Property: "a write is committed if and only if the answer says so", Need: true}
 	found := map[int64]map[string]int{}

@@ -111,8 +111,8 @@ func (b *book) next(name string, after int64) *attempt {
 	return of[i]
 }
 
-// wakeUps checks that a waiter is granted the relay or a slot after a release. took contains the durations of the hand-overs of
-// the relay that no fault disturbed.
+// wakeUps checks that a waiter is granted the relay or a slot after a release. The result took contains the durations
+// of the hand-overs of the relay that no fault disturbed.
 func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "L2", Property: "after a release, a waiter acquires the lock", Need: true}
 	for _, a := range b.attempts {

@@ -95,8 +95,8 @@ func (b *book) realTime() *Verdict {
 	return v
 }
 
-// holderView checks that no two holders trust their leases at the same moment. explained counts the overlaps that are explained
-// by faults.
+// holderView checks that no two holders trust their leases at the same moment. The result explained counts the overlaps
+// that are explained by faults.
 func (b *book) holderView() (v *Verdict, explained int) {
 	v = &Verdict{ID: "S4", Property: "no two holders trust their leases at the same moment", Need: true}
 	for _, name := range b.names() {

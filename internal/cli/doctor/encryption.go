@@ -67,8 +67,8 @@ func (r *Report) encryption(version string, hosts []string, do string) {
 	}
 }
 
-// onThisMachine reports whether host is this machine, so that the connection uses no network. host is a name,
-// HOST:PORT, or the folder of a Unix socket.
+// onThisMachine reports whether host is this machine, so that the connection uses no network. The parameter host is a
+// name, HOST:PORT, or the folder of a Unix socket.
 func onThisMachine(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -52,7 +52,7 @@ func etcdServers(ctx context.Context, r *Report, client *clientv3.Client) error 
 	return nil
 }
 
-// alarm adds a problem for an active alarm of etcd. text is etcd's own text for the alarm.
+// alarm adds a problem for an active alarm of etcd. The parameter text is etcd's own text for the alarm.
 func (r *Report) alarm(text string) {
 	do := "etcdctl alarm list"
 	switch {

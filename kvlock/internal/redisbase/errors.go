@@ -13,8 +13,8 @@ import (
 
 const missingRight = "the account needs EVAL and EVALSHA, the commands of the scripts (such as HDEL), SCAN to list locks, SUBSCRIBE for notifications, and the keys and channels of the prefix"
 
-// remedies lists the server errors that a retry cannot fix. begin is how the error's text begins, and remedy says what
-// to change.
+// remedies lists the server errors that a retry cannot fix. The field begin is how the error's text begins, and remedy
+// says what to change.
 var remedies = []struct{ begin, remedy string }{
 	{"WRONGTYPE", "the key is not a rowlock lock, but belongs to another library or program: choose another Prefix"},
 	{"NOPERM", missingRight},

@@ -125,8 +125,8 @@ const noAutocommit sqlbase.Verdict = "no autocommit"
 
 var errNoAutocommit = errors.New("autocommit is off in the session: locks need a pool with autocommit on")
 
-// mends returns the repairs for verdicts that prevent every grant. closedFor is the time, in microseconds, for which
-// the grant could close the lock.
+// mends returns the repairs for verdicts that prevent every grant. The parameter closedFor is the time, in
+// microseconds, for which the grant could close the lock.
 func mends(ctx context.Context, s *server, closedFor int64) map[sqlbase.Verdict]func() error {
 	return map[sqlbase.Verdict]func() error{
 		sqlbase.OtherEpoch: func() error {

@@ -66,7 +66,7 @@ func onMySQLAndMariaDB(t *testing.T, test func(t *testing.T, f *fixture)) {
 	}
 }
 
-// open returns a pool. params are added to its DSN: parameters of the driver and session variables.
+// open returns a pool. The parameters in params are added to its DSN: parameters of the driver and session variables.
 func (f *fixture) open(t testing.TB, params map[string]string) *sql.DB {
 	t.Helper()
 	dsn := f.dsn

@@ -104,8 +104,8 @@ func (m lentMark) Value() (sqldriver.Value, error) {
 	return sqldriver.DefaultParameterConverter.ConvertValue(m.value)
 }
 
-// marked wraps the first argument in a lentMark, so that lent becomes true when the pool has lent a connection. lent
-// is nil if there are no arguments.
+// marked wraps the first argument in a lentMark, so that lent becomes true when the pool has lent a connection. The
+// result lent is nil if there are no arguments.
 func marked(args []any) ([]any, *atomic.Bool) {
 	if len(args) == 0 {
 		return args, nil

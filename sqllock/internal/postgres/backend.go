@@ -267,8 +267,8 @@ func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant,
 	return g, true, nil
 }
 
-// withdraw withdraws the deposited request with g's nonce, so that no release can grant it. withdrawn reports that
-// the request was deposited and not granted. In that case there is nothing to release, and the error is
+// withdraw withdraws the deposited request with g's nonce, so that no release can grant it. The result withdrawn
+// reports that the request was deposited and not granted. In that case there is nothing to release, and the error is
 // [driver.ErrNotHeld].
 func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool, err error) {
 	if !p.waiters.anyDeposited() {

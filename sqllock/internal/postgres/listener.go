@@ -333,9 +333,9 @@ func (l *listener) isDecided() <-chan struct{} {
 	return l.decided
 }
 
-// end records that the listener's goroutine ends. kept reports that e receives notifications and stays open for the
-// next waiter. The connection is closed after [sqlbase.IdleLimit] without a waiter. greeted says whether a
-// notification has arrived on e.
+// end records that the listener's goroutine ends. The result kept reports that e receives notifications and stays open
+// for the next waiter. The connection is closed after [sqlbase.IdleLimit] without a waiter. The parameter greeted says
+// whether a notification has arrived on e.
 func (l *listener) end(e ear, greeted bool) (kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

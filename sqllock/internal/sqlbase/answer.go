@@ -45,7 +45,8 @@ var reasons = map[Verdict]driver.Reason{
 	OtherEpoch: driver.Quarantine,
 }
 
-// Answer is the row that a statement for one lock returns. since and freeIn are in microseconds of the store's clock.
+// Answer is the row that a statement for one lock returns. The fields since and freeIn are in microseconds of the
+// store's clock.
 type Answer struct {
 	Verdict       Verdict
 	Token         int64

@@ -215,8 +215,8 @@ func (b *Backend) end(ctx context.Context, d durability, verb string, args []any
 	})
 }
 
-// update runs a statement that changes one grant. reservedFor is the id of the waiter that the lock is then reserved
-// for, or empty.
+// update runs a statement that changes one grant. The result reservedFor is the id of the waiter that the lock is then
+// reserved for, or empty.
 func (b *Backend) update(ctx context.Context, d durability, verb string, args []any) (reservedFor string, changed bool, err error) {
 	var waiter sql.NullString
 	err = b.file.write(ctx, writing{limit: sqlbase.LongRetry, durability: d}, func(q sqlbase.Querier) (err error) {
