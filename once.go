@@ -36,8 +36,8 @@ var errNotRecorded = errors.New("the lease was released before the tick was reco
 // Wait(0) it returns an [ErrHeld] instead of waiting. The options and the other errors are those of Do. If the release
 // gets no reply, the error is an [ErrUnknown], and the tick may be open or done.
 //
-// Some stores keep no record of a lock that nobody holds. [driver.Capabilities].Ticks says which stores keep ticks.
-// With the others the error is an [errors.ErrUnsupported]. [Locker.Prune] forgets the ticks of the names that it
+// Lease rows, Redis, etcd, ZooKeeper and package memlock keep ticks ([driver.Capabilities].Ticks). With other stores
+// and with shared locks, the error is an [errors.ErrUnsupported]. [Locker.Prune] forgets the ticks of the names that it
 // forgets.
 func Once(ctx context.Context, locker *Locker, name, tick string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
 	lease, err := locker.AcquireOnce(ctx, name, tick, opts...)
