@@ -1,6 +1,5 @@
 -- Parameters: $1 key, or NULL for all keys of the database.
--- Result: one row: a JSON array with one object for each holder: key, shared, pid, user, application, client,
--- age_us (of the session). A value that the role may not read is null.
+-- Result: one row: a JSON array with one object for each holder: key, shared, pid, user, application, client, age_us (of the session). A value that the role may not read is null.
 -- Promise: reads only.
 SELECT coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
            'key', h.key, 'shared', h.shared, 'pid', h.pid, 'user', a.usename, 'application', a.application_name,
