@@ -1,9 +1,11 @@
 package locktest
 
 import (
+	"context"
 	"errors"
 	"slices"
 
+	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 )
 
@@ -17,6 +19,11 @@ var inspectorCases = []testCase{
 		name:    "inspector-lists",
 		promise: "The list of a namespace has every granted name of this namespace, in order, and no name of another namespace.",
 		run:     inspectorLists,
+	},
+	{
+		name:    "inspector-counts-waiters",
+		promise: "If the backend has a queue or notifies waiters, an inspection and a list show how many processes wait for a name. Otherwise they show none.",
+		run:     inspectorCountsWaiters,
 	},
 	{
 		name:    "force-needs-the-token",
@@ -94,6 +101,50 @@ func inspectorLists(t *trial) {
 	if got := t.list(inspector, other, false, mine); len(got) != 0 {
 		t.fatalf("namespace %q: the list has the names %q of another namespace", other, got)
 	}
+}
+
+func inspectorCountsWaiters(t *trial) {
+	a, b := t.open(), t.open()
+	inspector := t.needOperator(a)
+	namespace := "ns-" + t.unique
+	name := t.key("x").Name
+	key := driver.Key{Namespace: namespace, Name: name}
+	counts := func(want int) func() bool {
+		return func() bool {
+			list, err := inspector.List(t.ctx, namespace, false)
+			if err != nil {
+				t.fatalf("list %q: %v", namespace, err)
+			}
+			shown := t.inspect(inspector, key).Waiters
+			return shown == want && len(list) == 1 && list[0].Waiters == want
+		}
+	}
+	holder := t.acquire(t.locker(a, rowlock.Namespace(namespace)), name)
+	if !counts(0)() {
+		t.fatalf("nobody waits for %q; an inspection and a list do not show 0 waiters", key)
+	}
+	waiters := t.locker(b, rowlock.Namespace(namespace))
+	ctx, cancel := context.WithCancel(t.ctx)
+	defer cancel()
+	w := t.wait(ctx, waiters, name)
+	_, awaits := b.(driver.Awaiter)
+	_, notifies := b.(driver.Notifier)
+	if !awaits && !notifies {
+		if !counts(0)() {
+			t.fatalf("the store keeps no record of waiters; an inspection and a list of %q do not show 0 waiters", key)
+		}
+		return
+	}
+	t.poll("an inspection and a list show the process that waits", counts(1))
+	cancel()
+	t.await(w.done, "the wait ends with its context")
+	t.poll("an inspection and a list show that nobody waits any longer", counts(0))
+	w = t.wait(t.ctx, waiters, name)
+	if err := holder.Release(t.ctx); err != nil {
+		t.fatalf("release: %v", err)
+	}
+	t.has(w)
+	t.poll("an inspection and a list show that the new holder no longer waits", counts(0))
 }
 
 // list calls List, and returns the names of the namespace that the parameter only names, in the order of the reply.

@@ -103,6 +103,9 @@ func mutants() []mutant {
 		{"shows everything as free", plain[showsFree], []string{"inspector-sees"}},
 		{"lists other namespaces", plain[listsAll], []string{"inspector-lists"}},
 		{"lists without order", plain[listsBackwards], []string{"inspector-lists"}},
+		{"shows no waiter", plain[showsNoWaiter], []string{"inspector-counts-waiters"}},
+		{"lists no waiter", plain[listsNoWaiter], []string{"inspector-counts-waiters"}},
+		{"counts the holder as a waiter", plain[countsHolder], []string{"inspector-counts-waiters"}},
 		{"forces the release of any grant", plain[forcesAnything], []string{"force-needs-the-token"}},
 		{"forces a release without raising the token", plain[forcesUnfenced], []string{"tokens-rise-after-force"}},
 	}

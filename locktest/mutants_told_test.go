@@ -48,6 +48,35 @@ func (m showsFree) Inspect(ctx context.Context, key driver.Key) (driver.Status, 
 	return s, err
 }
 
+type showsNoWaiter struct{ *memlock.Backend }
+
+func (m showsNoWaiter) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	s, err := m.Backend.Inspect(ctx, key)
+	s.Waiters = 0
+	return s, err
+}
+
+type listsNoWaiter struct{ *memlock.Backend }
+
+func (m listsNoWaiter) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
+	list, err := m.Backend.List(ctx, namespace, all)
+	for i := range list {
+		list[i].Waiters = 0
+	}
+	return list, err
+}
+
+// countsHolder counts the holder, too, as a store may that keeps the holder at the head of its queue.
+type countsHolder struct{ *memlock.Backend }
+
+func (m countsHolder) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	s, err := m.Backend.Inspect(ctx, key)
+	if s.State == driver.StateHeld {
+		s.Waiters++
+	}
+	return s, err
+}
+
 type listsAll struct{ *memlock.Backend }
 
 func (m listsAll) List(ctx context.Context, namespace string, _ bool) ([]driver.Status, error) {

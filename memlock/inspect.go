@@ -16,7 +16,7 @@ func (b *Backend) List(_ context.Context, namespace string, all bool) ([]driver.
 	var list []driver.Status
 	for key, l := range b.rows {
 		if all || key.Namespace == namespace {
-			list = append(list, l.status(key, b.now()))
+			list = append(list, b.status(key, l))
 		}
 	}
 	slices.SortFunc(list, func(x, y driver.Status) int {
@@ -33,12 +33,13 @@ func (b *Backend) Inspect(_ context.Context, key driver.Key) (driver.Status, err
 	if l == nil {
 		return driver.Status{Key: key}, nil
 	}
-	return l.status(key, b.now()), nil
+	return b.status(key, l), nil
 }
 
-func (l *row) status(key driver.Key, now time.Time) driver.Status {
+func (b *Backend) status(key driver.Key, l *row) driver.Status {
+	now := b.now()
 	s := driver.Status{
-		Key: key, Token: l.token, Holder: l.holder, Note: l.note, Done: l.done,
+		Key: key, Token: l.token, Holder: l.holder, Note: l.note, Done: l.done, Waiters: len(b.watchers[key]),
 		Age: now.Sub(l.acquired), ExpiresIn: l.expires.Sub(now), FreeIn: max(0, l.heldUntil.Sub(now)),
 	}
 	held := l.nonce != driver.Nonce{}
