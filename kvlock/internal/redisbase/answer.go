@@ -11,13 +11,14 @@ import (
 
 // Answer is the reply of the scripts for one lock: a verdict, the token, the holder and note of the current grant, and
 // two or three numbers. The numbers are durations in microseconds. For a waiter, the last one is the number of waiters
-// before it. The state of a lock also has its last tick.
+// before it. The state of a lock also has its last tick and the number of its waiters.
 type Answer struct {
 	Verdict      string
 	Token        driver.Token
 	Holder, Note string
 	Times        [3]time.Duration
 	Done         string
+	Waiters      int
 }
 
 // Read decodes the reply of a script.
@@ -27,10 +28,10 @@ func Read(cmd *redis.Cmd) (Answer, error) {
 	if err != nil || len(list) == 0 {
 		return a, err
 	}
-	if len(list) < 6 || len(list) > 8 {
+	if len(list) < 6 || len(list) > 9 {
 		return a, fmt.Errorf("unexpected reply of a script: %v", list)
 	}
-	var ok [8]bool
+	var ok [9]bool
 	a.Verdict, ok[0] = list[0].(string)
 	token, isToken := list[1].(int64)
 	a.Token, ok[1] = driver.Token(token), isToken
@@ -40,8 +41,12 @@ func Read(cmd *redis.Cmd) (Answer, error) {
 		us, isNumber := v.(int64)
 		a.Times[i], ok[4+i] = time.Duration(us)*time.Microsecond, isNumber
 	}
-	if len(list) == 8 {
+	if len(list) >= 8 {
 		a.Done, ok[7] = list[7].(string)
+	}
+	if len(list) == 9 {
+		waiters, isNumber := list[8].(int64)
+		a.Waiters, ok[8] = int(waiters), isNumber
 	}
 	for i := range list {
 		if !ok[i] {

@@ -41,7 +41,7 @@ func status(key driver.Key, cmd *redis.Cmd) (driver.Status, error) {
 	if err != nil || a.Verdict == "" {
 		return s, err
 	}
-	s.State, s.Token, s.Holder, s.Note, s.Done = states[a.Verdict], a.Token, a.Holder, a.Note, a.Done
+	s.State, s.Token, s.Holder, s.Note, s.Done, s.Waiters = states[a.Verdict], a.Token, a.Holder, a.Note, a.Done, a.Waiters
 	s.Age, s.ExpiresIn, s.FreeIn = a.Times[0], a.Times[1], a.Times[2]
 	s.KnowPause()
 	return s, nil

@@ -157,7 +157,7 @@ func statusRow(r Rows) (driver.Status, error) {
 	var s driver.Status
 	var state string
 	var age, expiresIn, freeIn int64
-	err := r.Scan(&s.Key.Namespace, &s.Key.Name, &state, &s.Token, &s.Holder, &s.Note, &age, &expiresIn, &freeIn, &s.Done)
+	err := r.Scan(&s.Key.Namespace, &s.Key.Name, &state, &s.Token, &s.Holder, &s.Note, &age, &expiresIn, &freeIn, &s.Done, &s.Waiters)
 	if err != nil {
 		return s, err
 	}

@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace; $2 name.
--- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last tick that is done, or an empty text.
+-- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last tick that is done, or an empty text; how many waiters that a release may choose have confirmed in the last 3 s that they wait for the lock.
 -- Promise: reads only, and waits for no other transaction.
 SELECT l.namespace, l.name,
        CASE WHEN l.nonce IS NOT NULL AND l.expires_at > c.now THEN 'held'
@@ -10,6 +10,10 @@ SELECT l.namespace, l.name,
        CASE WHEN l.token > 0 THEN (extract(epoch FROM c.now - l.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS age_us,
        CASE WHEN l.token > 0 THEN (extract(epoch FROM l.expires_at - c.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS expires_in_us,
        (extract(epoch FROM greatest(l.held_until, c.now) - c.now)::float8 * 1e6::float8)::bigint AS free_in_us,
-       coalesce(l.done, '') AS done
+       coalesce(l.done, '') AS done,
+       (SELECT count(*)
+          FROM rowlock_lease_waiter w
+         WHERE w.namespace = l.namespace AND w.name = l.name
+           AND w.callable AND w.seen_at > c.now - interval '3 seconds') AS waiters
   FROM rowlock_lease l, (SELECT clock_timestamp() AS now) c
  WHERE l.namespace = $1::text AND l.name = $2::text

@@ -1,5 +1,5 @@
 -- Parameters: in this order: namespace; name. Both are in base64.
--- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last tick that is done, or an empty text.
+-- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last tick that is done, or an empty text; how many processes are in the queue, or 0 if the first of them was not seen in the last 3 s.
 -- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        l.namespace, l.name,
@@ -11,6 +11,7 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)), 0) AS age_us,
        IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS expires_in_us,
        GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us,
-       COALESCE(CAST(l.done AS BINARY), x'') AS done
+       COALESCE(CAST(l.done AS BINARY), x'') AS done,
+       IF(l.waiters IS NOT NULL AND l.next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND, (CHAR_LENGTH(l.waiters) + 1) DIV 37, 0) AS waiters
   FROM rowlock_lease AS l
  WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
