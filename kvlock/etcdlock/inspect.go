@@ -24,7 +24,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	if err != nil {
 		return nil, fmt.Errorf("etcdlock: list locks: %w", ofRead(err))
 	}
-	seen := make(map[driver.Key]bool)
+	queues := make(map[driver.Key][]*mvccpb.KeyValue)
 	done := make(map[driver.Key]string)
 	var list []driver.Status
 	left := make(map[int64]time.Duration)
@@ -33,22 +33,23 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 		if isTick {
 			done[key] = parseTick(kv.Value).Done
 		}
-		if !ok || isTick || seen[key] {
-			continue
+		if ok && !isTick {
+			queues[key] = append(queues[key], kv)
 		}
-		seen[key] = true
-		if _, asked := left[kv.Lease]; !asked && kv.Lease != 0 {
-			if left[kv.Lease], err = b.left(ctx, kv); err != nil {
+	}
+	for key, queue := range queues {
+		lease := queue[0].Lease
+		if _, asked := left[lease]; !asked && lease != 0 {
+			if left[lease], err = b.left(ctx, queue[0]); err != nil {
 				return nil, err
 			}
 		}
-		list = append(list, status(key, kv, left[kv.Lease]))
-	}
-	for i := range list {
-		list[i].Done = done[list[i].Key]
+		s := status(key, queue, left[lease])
+		s.Done = done[key]
+		list = append(list, s)
 	}
 	for key, last := range done {
-		if !seen[key] {
+		if queues[key] == nil {
 			list = append(list, driver.Status{Key: key, Done: last})
 		}
 	}
@@ -60,8 +61,8 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 
 // Inspect returns the state of one lock. The token of a free lock is zero, because etcd stores nothing about it.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
-	oldest := clientv3.OpGet(b.queue(key), clientv3.WithFirstCreate()...)
-	reply, err := b.commit(ctx, nil, []clientv3.Op{oldest, b.recorded(key)}, nil)
+	queue := clientv3.OpGet(b.queue(key), clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	reply, err := b.commit(ctx, nil, []clientv3.Op{queue, b.recorded(key)}, nil)
 	if err != nil {
 		return driver.Status{Key: key}, fmt.Errorf("etcdlock: inspect %q: %w", key, ofRead(err))
 	}
@@ -71,21 +72,37 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 		if kvs[0].Lease != 0 {
 			left, err = b.left(ctx, kvs[0])
 		}
-		s = status(key, kvs[0], left)
+		s = status(key, kvs, left)
 	}
 	s.Done = tickOf(reply, 1).Done
 	return s, err
 }
 
-func status(key driver.Key, first *mvccpb.KeyValue, left time.Duration) driver.Status {
+// status returns the status of a lock from its queue, which begins with the oldest entry.
+func status(key driver.Key, queue []*mvccpb.KeyValue, left time.Duration) driver.Status {
+	first := queue[0]
 	v, state := parseValue(first.Value), driver.StateHeld
 	if first.Lease == 0 {
 		state = driver.StatePaused
 	}
 	return driver.Status{
 		Key: key, State: state, Token: driver.Token(first.CreateRevision), Holder: v.Holder, Note: v.Note,
-		ExpiresIn: left, FreeIn: left,
+		ExpiresIn: left, FreeIn: left, Waiters: waiting(queue),
 	}
+}
+
+// waiting returns how many entries of a queue wait. An exclusive entry waits unless it is the oldest. A shared entry waits
+// behind an exclusive entry.
+func waiting(queue []*mvccpb.KeyValue) (n int) {
+	blocked := false
+	for i, kv := range queue {
+		exclusive := isExclusive(string(kv.Key))
+		if i > 0 && (exclusive || blocked) {
+			n++
+		}
+		blocked = blocked || exclusive
+	}
+	return n
 }
 
 // left returns the remaining TTL of the session that kv belongs to, in whole seconds.

@@ -64,6 +64,11 @@ func (b *Backend) entry(key driver.Key, s *session, number int) string {
 	return fmt.Sprintf("%s%s%016x-%d", b.queue(key), kind, int64(s.id), number)
 }
 
+// isExclusive reports whether the key of an entry belongs to an exclusive request.
+func isExclusive(entry string) bool {
+	return strings.HasPrefix(entry[strings.LastIndex(entry, "/")+1:], mark+exclusiveMark)
+}
+
 // sessionKey returns the key that is watched for a session. It belongs to no queue of any prefix: no escaped name is a
 // single percent sign, and the last part of this key does not begin with the mark.
 func (s *store) sessionKey(lease clientv3.LeaseID) string {

@@ -93,8 +93,19 @@ func (s *store) head(ctx context.Context, open *session, key driver.Key) (first,
 		if n.paused {
 			state = driver.StatePaused
 		}
-		return first{driver.Status{Key: key, State: state, Token: n.token, Holder: n.Holder, Note: n.Note, Done: last.Done}, path}, err
+		return first{driver.Status{Key: key, State: state, Token: n.token, Holder: n.Holder, Note: n.Note, Done: last.Done, Waiters: waiting(q)}, path}, err
 	}
+}
+
+// waiting returns how many places of a queue wait. An exclusive place waits unless it is the first. A shared place waits
+// behind an exclusive place.
+func waiting(q []place) (n int) {
+	for i, p := range q {
+		if len(before(q[:i], p.shared)) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Inspect implements [driver.Operator]. The token of a free lock is zero.

@@ -1,7 +1,7 @@
 # The exit code of status says whether the lock is free. ls lists locks that are not free. Both subcommands can write
 # JSON.
 set -eu
-mkfifo started block
+mkfifo started block messages
 
 test "$(rowlock status job)" = '"job" is free, and was never held'
 rowlock run job --holder me --note 'why not' -- sh -c 'echo >started; read _ <block' &
@@ -24,8 +24,24 @@ rowlock ls --json | grep -q '"name": "job"'
 test "$(rowlock ls --json --namespace other)" = '[]'
 rowlock ls -A --namespace other | grep -Eq '^- +job +held'
 
+# A process that waits is counted. The heading of ls without waiters was checked above.
+rowlock run job --wait=inf -- true 2>messages &
+waiter=$!
+read line <messages
+tries=0
+until rowlock status job >out || grep -Eq ' unless renewed, 1 process waits \(token [0-9]+\): why not$' out; do
+	tries=$((tries + 1))
+	test $tries -lt 200
+done
+rowlock ls >out
+head -n 1 out | grep -Eq ' TOKEN +WAITERS +NOTE$'
+grep -Eq '^job +held +me +[0-9.]+m?s +[0-9]+s +[0-9]+ +1 +why not$' out
+rowlock ls --json | grep -q '"waiters": 1$'
+
 echo >block
 wait $rowlock
+wait $waiter
+rowlock run job --holder me -- true
 rowlock status job | grep -q '^"job" is free, last held by me, granted '
 test "$(rowlock ls --json)" = '[]'
 rowlock ls --all | grep -Eq '^job +free +me '

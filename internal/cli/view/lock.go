@@ -4,6 +4,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -24,6 +25,7 @@ type Lock struct {
 	Age       *float64 `json:"age_seconds"`        // the time since the grant, or the age of the session if the store reports only that; null if unknown
 	ExpiresIn *float64 `json:"expires_in_seconds"` // the time until the lease ends without a renewal; null for a session lock, which ends with its session, and for a pause
 	FreeIn    float64  `json:"free_in_seconds"`    // the time until the lock can be granted
+	Waiters   int      `json:"waiters"`            // how many processes wait for the lock; 0 if the store keeps no record of them
 
 	Status   driver.Status `json:"-"` // the backend's status, from which the other fields are computed
 	ends     string        // the word for the session or connection with which the lock ends; empty if it ends at a known time
@@ -36,7 +38,7 @@ func Of(s *store.Store, status driver.Status) Lock {
 	v := Lock{
 		Namespace: status.Key.Namespace, Name: status.Key.Name, State: status.State.String(), Token: int64(status.Token),
 		Holder: status.Holder, Note: status.Note,
-		FreeIn: terminal.Seconds(status.FreeIn),
+		FreeIn: terminal.Seconds(status.FreeIn), Waiters: status.Waiters,
 		Status: status, ends: s.EndsWith(), nameless: s.Nameless(), forgets: s.Backend.Capabilities().Forgets,
 	}
 	if age := terminal.Seconds(status.Age); status.Age != 0 {
@@ -61,16 +63,24 @@ func (v Lock) Available() bool {
 	return v.Status.State != driver.StateHeld && v.Status.State != driver.StatePaused && v.Status.FreeIn <= 0
 }
 
-// WriteTable writes locks in columns. It writes the namespace only if namespaces is true.
+// WriteTable writes locks in columns. It writes the namespace only if namespaces is true, and the column WAITERS only if
+// a process waits for one of the locks.
 func WriteTable(w io.Writer, locks []Lock, namespaces bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	head := []string{"NAME", "STATE", "HOLDER", "AGE", "EXPIRES IN", "TOKEN", "NOTE"}
+	waiting := slices.ContainsFunc(locks, func(v Lock) bool { return v.Waiters > 0 })
+	if waiting {
+		head = slices.Insert(head, len(head)-1, "WAITERS")
+	}
 	if namespaces {
 		head = append([]string{"NAMESPACE"}, head...)
 	}
 	fmt.Fprintln(t, strings.Join(head, "\t"))
 	for _, v := range locks {
 		cells := []string{terminal.Cell(v.Name), v.State, terminal.Cell(v.Holder), v.age(), v.end(), fmt.Sprint(v.Token), terminal.Note(v.Note)}
+		if waiting {
+			cells = slices.Insert(cells, len(cells)-1, fmt.Sprint(v.Waiters))
+		}
 		if namespaces {
 			cells = append([]string{terminal.Cell(v.Namespace)}, cells...)
 		}

@@ -8,12 +8,18 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Sentence returns a sentence about the state of the lock, its holder, its times and its note.
+// Sentence returns a sentence about the state of the lock, its holder, its times, its waiters and its note.
 func (v Lock) Sentence() string {
 	name := fmt.Sprintf("%q", v.Status.Key.String())
 	tail := ""
+	switch {
+	case v.Waiters == 1:
+		tail = ", 1 process waits"
+	case v.Waiters > 1:
+		tail = fmt.Sprintf(", %d processes wait", v.Waiters)
+	}
 	if v.Token != 0 {
-		tail = fmt.Sprintf(" (token %d)", v.Token)
+		tail += fmt.Sprintf(" (token %d)", v.Token)
 	}
 	if v.Note != "" {
 		tail += ": " + terminal.Note(v.Note)
