@@ -24,11 +24,12 @@ rowlock ls --json | grep -q '"name": "job"'
 test "$(rowlock ls --json --namespace other)" = '[]'
 rowlock ls -A --namespace other | grep -Eq '^- +job +held'
 
-# A process that waits is counted. The heading of ls without waiters was checked above.
+# A process that waits is counted, but not on Redlock. Without a waiter, ls has no such column.
 rowlock run job --wait=inf -- true 2>messages &
 waiter=$!
 read line <messages
 tries=0
+case $ROWLOCK_STORE in redlock:*) ;; *)
 until rowlock status job >out || grep -Eq ' unless renewed, 1 process waits \(token [0-9]+\): why not$' out; do
 	tries=$((tries + 1))
 	test $tries -lt 200
@@ -37,6 +38,7 @@ rowlock ls >out
 head -n 1 out | grep -Eq ' TOKEN +WAITERS +NOTE$'
 grep -Eq '^job +held +me +[0-9.]+m?s +[0-9]+s +[0-9]+ +1 +why not$' out
 rowlock ls --json | grep -q '"waiters": 1$'
+esac
 
 echo >block
 wait $rowlock
