@@ -32,7 +32,8 @@ type Backend interface {
 	// the engine did not receive.
 	Release(ctx context.Context, g Grant) error
 
-	// Capabilities returns what the backend guarantees. It does no I/O. Zero Capabilities guarantee the least.
+	// Capabilities returns what the backend guarantees. It does no I/O. The zero Capabilities guarantee nothing beyond
+	// this contract.
 	Capabilities() Capabilities
 }
 
@@ -56,7 +57,7 @@ type Request struct {
 
 	// Waiting reports that an earlier request was refused: a request of this acquisition, or of the previous first
 	// waiter in the same process. If reads are cheaper than writes in the store, the backend can read the lock before
-	// it writes. The result does not depend on Waiting.
+	// it writes. What Acquire returns does not depend on Waiting.
 	Waiting bool
 
 	// Waits reports that after a refusal the engine subscribes with [Notifier] and retries later.
@@ -84,8 +85,8 @@ type Grant struct {
 	Done string
 
 	// Earlier reports that the grant answers an earlier request with the same nonce. The store refused that earlier
-	// request with [Held.Pending], and granted the key before this request was sent. The engine then counts the
-	// holder's deadline from before it sent the earlier request.
+	// request with [Held.Pending], and granted the key before this request was sent. The holder's deadline is then one
+	// TTL, less the margin, after the moment just before the earlier request was sent.
 	Earlier bool
 }
 

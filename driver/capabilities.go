@@ -31,8 +31,8 @@ type Capabilities struct {
 	// Shares reports that several grants of one key may exist at the same time. Such a backend grants shared locks,
 	// and another backend grants the exclusive locks on the same keys.
 	Shares bool
-	// Anonymous reports that the store records of a grant only the connection that holds it. A [Held] and a [Status]
-	// then name the connection, but not the holder, the note or the token.
+	// Anonymous reports that the store records only which connection holds a grant. A [Held] and a [Status] then name
+	// the connection, but not the holder, the note or the token.
 	Anonymous bool
 	// Forgets reports that the store keeps no record of a lock that nobody holds. [Operator.Inspect] then returns the
 	// same for a lock that was held before as for a lock that was never granted.

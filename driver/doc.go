@@ -13,8 +13,8 @@
 // A backend is safe for concurrent use. It closes the connections that it opened itself, and never closes a connection
 // or pool that its caller opened.
 //
-// The store measures time. A backend computes an expiry from the store's clock within the request.
-// It returns durations to the engine, never instants, so that the engine never compares the store's clock with its own.
+// The store measures time. A backend computes the expiry inside the request, from the store's clock. It returns
+// durations to the engine, never instants, so that the engine never compares the store's clock with its own.
 //
 // A key, a nonce and a token identify a grant. The nonce is random for each acquisition, and the engine knows it before
 // it sends the request. So the store recognises an acquire that is sent twice. It answers the second request with the

@@ -29,8 +29,8 @@ type Held struct {
 	Pending bool
 }
 
-// Error returns the reason and those fields that the store has reported. For example, the store does not know the
-// holder if an open transaction has locked the row.
+// Error returns a text with the reason and the fields that the store has reported. Fields can be unknown: for example,
+// the holder is unknown if an open transaction has locked the row.
 func (h *Held) Error() string {
 	var known []string
 	if h.Holder != "" {
@@ -58,7 +58,7 @@ type Reason uint8
 const (
 	// Leased: another holder has a lease.
 	Leased Reason = iota
-	// MinHold: the lease was released before its minimum hold was over.
+	// MinHold: the lease was released, and its minimum hold is not over.
 	MinHold
 	// Handover: the lease expired, and its hand-over delay is not over.
 	Handover

@@ -3,9 +3,9 @@ package driver
 import "context"
 
 // HandOverer is implemented by a backend that can end a grant and make the next grant of the same key in one request.
-// The engine uses this method if the holder and the first waiter are in the same process. A hand-over saves one
-// request, and the key is never free between the two grants. The engine ignores this interface if the backend is also
-// an [Awaiter] or a [Session].
+// The engine calls HandOver if the holder and the first waiter are in the same process. A hand-over saves one request,
+// and the key is never free between the two grants. The engine ignores this interface if the backend is also an
+// [Awaiter] or a [Session].
 type HandOverer interface {
 	// HandOver ends the grant in the parameter from, as Release does. It then grants the same key to the request r, as
 	// Acquire does, with a larger token. The two changes are one atomic step. r.Key is from.Key, r.Nonce is not
@@ -14,10 +14,11 @@ type HandOverer interface {
 	// HandOver returns one of five results:
 	//
 	//   - A grant.
-	//   - [ErrNotHeld] if the old grant was released, was ended or has expired. Then nothing is granted.
-	//   - A [*Held] if the old grant still exists, but r would be refused even after its release. For example,
-	//     the minimum hold is not over, or the store is in quarantine. HandOver also returns a [*Held] if it would have
-	//     to wait to find out. Then the old grant does not change, and the engine releases it.
+	//   - [ErrNotHeld] if the old grant was released, was ended by an operator, or has expired. Then nothing is
+	//     granted.
+	//   - A [*Held] if the old grant still exists, but r would be refused even after its release. For example, the
+	//     minimum hold is not over, or the store is in quarantine. HandOver also returns a [*Held] if it would have to
+	//     wait before it knows that. In both cases the old grant does not change, and the engine releases it.
 	//   - An error made by [NotApplied] or [Permanent], if the request had no effect.
 	//   - Any other error. Then the hand-over may have happened, or may still happen for as long as the old grant
 	//     exists.

@@ -1,8 +1,8 @@
 package driver
 
 // Key names one lock: a name within a namespace. Two keys are the same lock only if their namespaces and their names
-// are equal byte for byte. A backend must not fold case or trim spaces. If it joins namespace and name,
-// different keys must have different results.
+// are equal byte for byte. A backend must not fold case or trim spaces. If it joins the namespace and the name into one
+// text, different keys must give different texts.
 //
 // The engine validates each key before it calls a backend. The namespace and the name are valid UTF-8 without NUL.
 // A name has 1 to [MaxName] bytes, and a namespace at most [MaxNamespace].

@@ -16,12 +16,13 @@ type Operator interface {
 	Inspect(ctx context.Context, key Key) (Status, error)
 
 	// ForceRelease ends the lease or pause of key if the key's current token equals token. It raises the token of the
-	// key, so that a fence rejects the old holder. If live is false, it ends no pause and no lease that has not
-	// expired, but returns a [*Held]. It returns [ErrNotHeld] if nobody holds the key or its token has changed.
+	// key, so that a fence rejects the old holder. If live is false and the key is paused or has an unexpired lease,
+	// ForceRelease changes nothing and returns a [*Held]. It returns [ErrNotHeld] if nobody holds the key or its token
+	// has changed.
 	ForceRelease(ctx context.Context, key Key, token Token, live bool) error
 
-	// Prune deletes the locks that nobody has held for the duration unused, and returns how many it deleted.
-	// Later tokens of a deleted lock are larger than its earlier tokens.
+	// Prune deletes each lock that nobody has held for the time unused or longer. It returns how many it deleted. Later
+	// tokens of a deleted lock are larger than its earlier tokens.
 	Prune(ctx context.Context, unused time.Duration) (int, error)
 
 	// Pause replaces the grant g by a pause with the same token, holder and note. A pause does not expire,

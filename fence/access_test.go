@@ -73,8 +73,8 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	require.NoError(t, s.guard.Validate())
 }
 
-// as returns a pool of a new user. The user has privileges on the fence table and the outcome table,
-// and onLocks on the lock table.
+// as returns a connection pool of a new database user. The parameter privileges lists the user's privileges on the
+// fence table and the outcome table. The parameter onLocks lists those on the lock table.
 func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 	t.Helper()
 	user := "u" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")[:12]

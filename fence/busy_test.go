@@ -14,8 +14,8 @@ type busy struct{}
 func (busy) Error() string { return "the file is busy" }
 func (busy) Code() int     { return 5 }
 
-// While the file is busy, untilFree repeats the call until ctx ends. If ctx then interrupts an attempt,
-// the error says that the file was busy. If that attempt succeeds, untilFree succeeds.
+// While the file is busy, untilFree repeats the call until ctx ends. If ctx then interrupts an attempt, the error says
+// that the file was busy. If an attempt succeeds although ctx has ended, untilFree succeeds.
 func TestABusyFileIsAskedForAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []error

@@ -32,16 +32,16 @@ var (
 // and none through pgx. On MySQL and MariaDB, Check also rejects a branch of an XA transaction,
 // because XA PREPARE or a restart releases the lock on the mark. PREPARE TRANSACTION on Postgres keeps that lock.
 //
-// ctx must come from the lease: use the ctx that Do passes, or lease.Context(). Otherwise the error is [ErrNoLease].
-// If ctx carries several leases ([rowlock.Locker.AcquireAll]), Check compares each resource with the lease whose lock
-// has the same name. If no lock has the resource's name, Check compares it with the first lease. Without resources,
-// it checks the names of all locks. ctx and the lease's trust limit how long this call takes. They do not limit the
-// transaction.
+// ctx must come from the lease: use the ctx that Do passes, or lease.Context(). Otherwise the error is [ErrNoLease]. If
+// ctx carries several leases ([rowlock.Locker.AcquireAll]), Check compares each resource with the lease whose lock has
+// the same name. If no lock has the resource's name, Check compares the resource with the first lease. Without
+// resources, it checks the names of all locks. ctx and the lease's trust limit how long this call takes. They do not
+// limit the transaction.
 //
 // After any error the caller must roll back. The other errors are:
 //
-//   - [*StaleError], for which errors.Is reports [ErrStale]: another lease has sealed since, or this lease has not
-//     sealed.
+//   - [*StaleError], for which errors.Is reports [ErrStale]: another lease has sealed after this lease, or this lease
+//     has never sealed.
 //   - [ErrRetry]: the database wants the transaction to run again. The reasons are a serialization failure, a deadlock,
 //     a lock wait that timed out, or a read in tx before the seal. On Postgres, a newer lease that waits to seal is
 //     also a reason.
@@ -101,7 +101,8 @@ func (g *Guard) openPgx(tx pgx.Tx) (querier, error) {
 	return pgxQuerier{conn: tx, witness: &witness{}}, nil
 }
 
-// check runs the check of each claim. The parameter begun says that the guard itself has just begun the transaction.
+// check compares the marks of each claim with the claim's lease. The parameter begun says that the guard itself has
+// just begun the transaction.
 func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resources []string) error {
 	claims, err := g.claimsOf(ctx, resources)
 	for i, c := range claims {
@@ -117,7 +118,7 @@ func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resou
 	return err
 }
 
-// checked compares each mark with the token of the claim. Unless the parameter begun is true, it also verifies that a
+// checked compares each mark with the lease of the claim. Unless the parameter begun is true, it also verifies that a
 // transaction is open. It then lets the transaction write to protected tables, and writes the outcome row s if there is
 // one.
 func (g *Guard) checked(ctx context.Context, q querier, begun bool, c claim, s *slot) error {
@@ -165,7 +166,7 @@ func (g *Guard) claimsOf(ctx context.Context, resources []string) ([]claim, erro
 		return []claim{c}, nil
 	}
 	for _, lease := range leases {
-		if err := lease.Err(); err != nil { // the ctx of all has ended with it, and would hide the reason
+		if err := lease.Err(); err != nil { // ctx ends when one of its leases ends, but does not say which
 			return nil, fmt.Errorf("fence: check: %q has ended: %w", lease.Name(), err)
 		}
 	}
@@ -190,7 +191,7 @@ func (g *Guard) claimsOf(ctx context.Context, resources []string) ([]claim, erro
 	return claims, nil
 }
 
-// prove runs work, and cancels it when c's lease is no longer trusted.
+// prove runs the function work, and cancels its context when c's lease is no longer trusted.
 func (g *Guard) prove(ctx context.Context, operation string, c claim, work func(context.Context) error) error {
 	err := c.lease.Err()
 	if err == nil {

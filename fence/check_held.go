@@ -8,18 +8,18 @@ import (
 )
 
 // CheckHeld does what [Guard.Check] does, and also verifies in the lease table that the lease is still there and has
-// not expired by the database's clock. Check alone relies on the deadline that the holder itself computes.
-// If an operator has ended the lease, or another holder has the lock, Check notices that only after a successor has
-// sealed. The lease must be one of package sqllock, in the guard's database and in the lease table that the guard's
-// option [Table] names.
+// not expired by the database's clock. Check alone relies on the deadline that the holder itself computes. If an
+// operator has ended the lease, or another holder has the lock, Check notices that only after a successor has sealed.
+// The lease must be granted by package sqllock. It must be stored in the guard's database, in the lease table that the
+// guard's option [Table] names.
 //
 // tx, ctx, resources and errors are those of Check. There are three more errors:
 //
 //   - rowlock.ErrLost: the lease has ended in the database. Roll back and stop.
-//   - [ErrRetry]: the lease is still trusted, but has expired in the snapshot of the transaction, which may be older
-//     than the last renewal. This happens on Postgres at REPEATABLE READ and SERIALIZABLE. It can happen at every level
-//     on MySQL, where a session cannot query its isolation level. A second CheckHeld in the same transaction reads the same
-//     snapshot, so call it once, first.
+//   - [ErrRetry]: the lease is still trusted, but has expired in the snapshot of the transaction. The snapshot may be
+//     older than the last renewal. This happens on Postgres at REPEATABLE READ and SERIALIZABLE. It can happen at every
+//     level on MySQL, where a session cannot query its isolation level. A second CheckHeld in the same transaction
+//     reads the same snapshot and does not help. So call CheckHeld once, as the first statement.
 //   - An error which says that the lease is not stored in this database and table.
 //
 // CheckHeld takes no lock on the lease, so an open transaction does not delay the renewal. There are two exceptions.
@@ -52,7 +52,7 @@ func (g *Guard) CheckHeldPgx(ctx context.Context, tx pgx.Tx, resources ...string
 	return g.checkHeld(ctx, q, claims)
 }
 
-// checkHeld compares the marks of each lease, and then reads the row of the lease.
+// checkHeld compares the marks with each lease, and then reads the lease's row in the lease table.
 func (g *Guard) checkHeld(ctx context.Context, q querier, claims []claim) error {
 	for i, c := range claims {
 		err := g.prove(ctx, "check that it is held", c, func(ctx context.Context) error {
@@ -84,7 +84,7 @@ func (g *Guard) kept(ctx context.Context, resources []string) ([]claim, error) {
 	return claims, nil
 }
 
-// keeps returns an error if the lease of c is stored in another kind of database.
+// keeps returns an error if the lease of c is stored in another kind of database than the guard's.
 func (g *Guard) keeps(c claim) error {
 	if keeper := g.dialect.keeper(); c.lease.Backend() != keeper {
 		return fmt.Errorf("fence: the lease %q is kept by %q: want %s, in the same database and table as the marks", c.lease.Name(), c.lease.Backend(), keeper)

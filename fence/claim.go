@@ -89,7 +89,8 @@ func (c claim) refuse(resource string, m mark) error {
 	return &StaleError{Namespace: c.namespace, Resource: resource, Token: rowlock.Token(c.token), Newest: rowlock.Token(m.token)}
 }
 
-// within returns a context that ends when the trust ends that the lease has now, or when the lease ends.
+// within returns a context that ends when the lease ends. It also ends at the deadline that the lease has now, even if
+// the lease is renewed later.
 func (c claim) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithDeadline(ctx, c.lease.ExpiresAt())
 	stop := context.AfterFunc(c.lease.Context(), cancel)
@@ -115,10 +116,10 @@ func (c claim) subject() string {
 	return fmt.Sprintf("%q", c.resources[0])
 }
 
-// wrap adds the operation to err, and the error of the caller's ctx or of the lease if one has ended.
-// If err is the end of a context although neither has ended, the deadline of within ended the call.
-// Then wrap returns an [ErrRetry] without the context's error, because the caller would take that for the end of its
-// own ctx.
+// wrap adds the operation to err. If the caller's ctx or the lease has ended, it also adds the error of each that has
+// ended. If neither has ended, but err is a context's error, then the deadline of the method within has ended the call.
+// In that case wrap returns an [ErrRetry] that does not wrap the context's error. Otherwise the caller would conclude
+// that its own ctx has ended.
 func (c claim) wrap(ctx context.Context, operation string, err error) error {
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrOtherDomain) {
 		return err

@@ -7,22 +7,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ReleaseOnCommit runs fn in a transaction as [Guard.Tx] does, and the commit also releases the lease in ctx.
-// So the last step of a batch and the release of its lock are committed together, or neither is.
-// The transaction releases the lease only if the lease has not expired by the database's clock.
-// Every process that acquires the name afterwards can see what fn wrote. After the commit the name is free at once,
-// or when MinHold is over. The lease must be one of package sqllock, in the guard's database and in the lease table
-// that the guard's option [Table] names.
+// ReleaseOnCommit runs fn in a transaction as [Guard.Tx] does, and the commit also releases the lease in ctx. So the
+// last step of a batch and the release of its lock are committed together, or neither is. The transaction releases the
+// lease only if the lease has not expired by the database's clock. Every process that acquires the name afterwards can
+// see what fn wrote. After the commit the name is free at once, or when MinHold is over. The lease must be granted by
+// package sqllock. It must be stored in the guard's database, in the lease table that the guard's option [Table] names.
 //
-// If the result is nil, the transaction was committed and the lease was released, as by its Release.
-// [ErrUnknown] means that the commit may have been applied. The lease is then renewed at once, and is lost if the
-// commit was applied. Any other error means that nothing was committed. The lease then continues,
-// unless the error is rowlock.ErrLost: the lease has ended in the database, or its trust has ended.
+// If the result is nil, the transaction was committed and the lease was released, as if by Lease.Release. [ErrUnknown]
+// means that the commit may have been applied. The lease is then renewed at once, and is lost if the commit was
+// applied. Any other error means that nothing was committed. The lease then continues, unless the error is
+// rowlock.ErrLost: the lease has ended in the database, or its trust has ended.
 //
-// During the call, the lease is not renewed. So fn and all its retries must finish before the trust ends that the lease
-// has left. Otherwise the transaction is rolled back. Call Lease.Renew first to have as much time as possible.
-// Do long work in earlier transactions, and only the last step in fn. If another ReleaseOnCommit or ReleaseWith of the
-// lease is in progress, the error is a rowlock.ErrUnavailable.
+// During the call, the lease is not renewed. So fn and all its retries must finish within the time for which the lease
+// is trusted when the call begins. Otherwise the transaction is rolled back. Call Lease.Renew first to have as much
+// time as possible. Do long work in earlier transactions, and only the last step in fn. If another ReleaseOnCommit or
+// ReleaseWith of the lease is in progress, the error is a rowlock.ErrUnavailable.
 func (g *Guard) ReleaseOnCommit(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	return g.releaseOnCommit(ctx, resources, func(ctx context.Context, c claim) error {
 		return g.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -66,7 +65,8 @@ func (g *Guard) releaseOnCommit(ctx context.Context, resources []string, tx func
 	return err
 }
 
-// held runs step, a statement on the lease's row, and cancels it when the lease is no longer trusted.
+// held runs the function step, which executes a statement on the lease's row. It cancels the statement when the lease
+// is no longer trusted.
 func (c claim) held(ctx context.Context, operation string, step func(ctx context.Context) error) error {
 	bounded, cancel := c.within(ctx)
 	defer cancel()

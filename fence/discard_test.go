@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// discard does not panic if database/sql closes the connection at the same time because the context of its transaction
-// has ended.
+// The function discard does not panic if database/sql closes the connection at the same time. database/sql closes it
+// because the context of its transaction has ended.
 func TestDiscardBesideATransactionThatEnds(t *testing.T) {
 	db := sql.OpenDB(nothing{})
 	defer db.Close()

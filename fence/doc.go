@@ -101,9 +101,9 @@
 //
 // [Guard.Tx] returns nil only if the transaction was committed. Any error except [ErrUnknown] means that nothing was
 // committed, even if the connection broke at the commit. For that, each transaction of Tx writes a number into a row of
-// the outcome table that no other open transaction uses. If the commit gets no reply, Tx reads that row in another
+// the outcome table. No other open transaction uses that row. If the commit gets no reply, Tx reads that row in another
 // session. The read waits until the transaction has ended. It returns the transaction's number if the transaction was
-// committed, and an older number if not. Writing the number costs one statement in each transaction.
+// committed, and otherwise an older number. Writing the number costs one statement in each transaction.
 //
 // If you commit a transaction yourself and the commit fails with an error of the driver, the transaction may have been
 // committed.
@@ -135,11 +135,10 @@
 //
 // On MySQL, MariaDB and SQLite, an administrator deletes the inserted row again before the commit.
 //
-// If the option Protected is needed and you begin transactions yourself, call [Guard.Uncheck] as the last statement of
-// each. Without that call, the triggers accept later writes without a check until another lease seals.
-// On MySQL and MariaDB these are writes in the same session, and on SQLite those of every process.
-// The triggers never accept a stale write. A lease that sealed the table's resource last may write after a check of any
-// of its resources.
+// If the option Protected is needed and you begin a transaction yourself, call [Guard.Uncheck] as its last statement.
+// Without that call, the triggers accept later writes without a check until another lease seals. On MySQL and MariaDB
+// they accept such writes in the same session, and on SQLite from every process. The triggers never accept a stale
+// write. A lease that sealed the table's resource last may write after a check of any of its resources.
 //
 // The triggers do not see these writes:
 //
@@ -182,16 +181,16 @@
 // one transaction writes both lock and mark.
 //
 // In all other cases the guard seals in a second step after the grant. That applies to a guard with another handle,
-// even to the same database, to a guard with another [Table], and to a Sealer that wraps a guard.
-// It also applies to all guards of MySQL and MariaDB. No statement there can change lock and mark with a limit on lock
-// waits that the caller controls.
+// even to the same database, to a guard with another [Table], and to a Sealer that wraps a guard. It also applies to
+// all guards of MySQL and MariaDB. On these servers, no statement can change both the lock and the mark within a limit
+// on lock waits that the caller sets.
 //
-// On Postgres a grant that seals waits for the open transactions that an older lease has checked,
-// for half of the TTL or a few seconds at most. Meanwhile other processes cannot acquire the name.
-// Other locks are not delayed. If the transactions do not end in time, the lock is not granted and the mark is not
-// raised. The error is then a rowlock.ErrHeld. It says that the name is unavailable until a transaction of an older
-// holder ends, and Acquire retries. The TTL of the new lease is counted from the end of the wait.
-// If sqllock has pruned a lock whose mark still exists, only the next grant of that lock seals in a second step.
+// On Postgres a grant that seals waits for the open transactions that an older lease has checked, for half of the TTL
+// or a few seconds at most. Meanwhile other processes cannot acquire the name. Other locks are not delayed. If the
+// transactions do not end in time, the lock is not granted and the mark is not raised. The error is then a
+// rowlock.ErrHeld. It says that the name is unavailable until a transaction of an older holder ends, and Acquire
+// retries. The TTL of the new lease is counted from the end of the wait. If sqllock has pruned a lock whose mark still
+// exists, the next grant of that lock seals in a second step. Later grants of the lock seal in one step again.
 //
 // # What is not covered
 //
@@ -217,13 +216,13 @@
 // [Guard.Marks] lists the marks. A mark exists for every resource that was ever sealed, until [Guard.Prune]
 // deletes it. Prune deletes marks that were not sealed for a long time.
 //
-// A mark can become a mark that no lease can raise. Either the lock was moved to another store ([ErrOtherDomain]),
-// or the lock's store has lost its data and grants smaller tokens than before ([StaleError].Ahead).
-// Seal then rejects every holder, until an operator resets the mark with [Guard.Reset]. The operator must know that no
-// process works under the old lock.
+// It can happen that no lease can raise a mark any longer. Either the lock was moved to another store
+// ([ErrOtherDomain]), or the lock's store has lost its data and grants smaller tokens than before ([StaleError].Ahead).
+// Seal then rejects every holder, until an operator resets the mark with [Guard.Reset]. Before the reset, the operator
+// must make sure that no process works under the old lock.
 //
-// After you have restored a backup of the data, a mark from the backup would accept the holder that had sealed before
-// the backup. Call [Guard.ResetAll] to make the fence reject that holder. The command rowlock has the same operations:
+// After you have restored a backup of the data, Check would accept the holder that had sealed last before the backup
+// was made. Call [Guard.ResetAll] to make the fence reject that holder. The command rowlock has the same operations:
 // rowlock fence ls, rowlock fence reset and rowlock fence prune.
 //
 // # A token column
@@ -235,9 +234,9 @@
 //
 // # Setting up
 //
-// Package migrations creates the tables, and its documentation lists the privileges. Their names begin with the name of
-// the lease table ([Table]). The outcome table has about as many rows as there were concurrent transactions of
-// [Guard.Tx].
+// Package migrations creates the tables, and its documentation lists the privileges. The names of the tables begin with
+// the name of the lease table ([Table]). The outcome table has about as many rows as there were transactions of
+// [Guard.Tx] at the same time.
 //
 //   - With go-sql-driver/mysql, set readTimeout in the DSN. The driver's commit and rollback ignore ctx while they wait
 //     for the server, and keep their connection until the server replies.

@@ -37,15 +37,15 @@ var (
 	ErrNoLease = errors.New("fence: no lease in the context")
 )
 
-// StaleError is the error that a resource has rejected a lease.
+// StaleError says that a resource has rejected a lease.
 type StaleError struct {
 	Namespace string
 	Resource  string
 	Token     rowlock.Token // token of the lease; zero if its store grants no tokens
 	Newest    rowlock.Token // token of the lease that sealed the resource last; zero if no lease has sealed it
-	// Ahead reports that Seal was rejected although a renewal after that succeeded: the lock's store still has this
-	// lease. So no newer grant of this store has raised the mark. The error text contains the command that resets the
-	// mark.
+	// Ahead reports that Seal was rejected, but that a renewal after the rejection succeeded. So the lock's store still
+	// has this lease, and no newer grant of that store has raised the mark. The error text contains the command that
+	// resets the mark.
 	Ahead bool
 }
 
@@ -78,7 +78,7 @@ func (e *StaleError) Error() string {
 // Is reports that a *StaleError is an [ErrStale].
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
-// OtherDomainError is the error that a resource was sealed with a token that is not comparable with the lease's token.
+// OtherDomainError says that a resource was sealed with a token that is not comparable with the lease's token.
 type OtherDomainError struct {
 	Namespace string
 	Resource  string
@@ -95,8 +95,8 @@ func (e *OtherDomainError) Error() string {
 // Is reports that a *OtherDomainError is an [ErrOtherDomain].
 func (e *OtherDomainError) Is(target error) bool { return target == ErrOtherDomain }
 
-// SchemaError is the error that a table of this package is missing, or is older than this version of the library
-// requires. The message names the command and the function that create or update the tables.
+// SchemaError says that a table of this package is missing, or is older than this version of the library requires. The
+// message names the command and the function that create or update the tables.
 type SchemaError struct {
 	Table string // the lease table, as in the option [Table]
 	Err   error  // the database's error

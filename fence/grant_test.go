@@ -243,7 +243,7 @@ func TestWhoseMarksAGrantSeals(t *testing.T) {
 	assert.EqualValues(t, 1, elsewhere.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
 }
 
-// A fenced acquire works through a pooler that does not keep prepared statements apart.
+// A fenced acquire works through a pooler in which the sessions and prepared statements of different clients mix.
 func TestAFencedAcquireThroughAPooler(t *testing.T) {
 	t.Parallel()
 	clients, direct := testenv.PgBouncer(t)

@@ -47,8 +47,8 @@ type dialect interface {
 	own(ctx context.Context, work func(querier) error) error
 	// look runs work, which must only read. look does not wait for other transactions. ctx has a deadline.
 	look(ctx context.Context, work func(querier) error) error
-	// list, reset, resetAll and forget do the work of Marks, Reset, ResetAll and Prune. The caller runs list in look,
-	// and the others in own.
+	// list, reset, resetAll and forget do the work of Marks, Reset, ResetAll and Prune. The caller runs list inside the
+	// method look, and the other three inside the method own.
 	list(ctx context.Context, q querier, namespace string, all bool) ([]Mark, error)
 	reset(ctx context.Context, q querier, namespace, resource string, seen rowlock.Token) error
 	resetAll(ctx context.Context, q querier, namespace string, all bool) error
@@ -61,11 +61,11 @@ type dialect interface {
 	release(ctx context.Context, q querier, c claim) error
 	// keeper returns the kind of backend that stores its leases in such a database.
 	keeper() string
-	// checkRow locks a row until q's transaction ends, compares its token and raises it. ctx has a deadline.
-	// It does not wrap errors in retry: the caller wraps those for which the method again returns true.
+	// checkRow locks a row until q's transaction ends, compares its token and raises it. ctx has a deadline. It does
+	// not call the function retry. The caller passes an error to retry if the method again returns true for it.
 	checkRow(ctx context.Context, q querier, r keyedRow, c claim) error
-	// begun returns nil if q is in a transaction that keeps its locks until it ends. Before that,
-	// the caller has executed a locking read in q.
+	// begun returns nil if q is in a transaction that keeps its locks until it ends. The caller must have executed a
+	// locking read in q before it calls begun.
 	begun(ctx context.Context, q querier) error
 	// again reports whether err means that the database rolled the transaction back, and may accept it if it runs
 	// again.

@@ -56,7 +56,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// scan executes the statement of a verb and returns the marks in its result.
+// scan executes the statement whose file has the name verb, and returns the marks in its result.
 func (m marks) scan(ctx context.Context, q querier, verb string, args ...any) ([]Mark, error) {
 	var list []Mark
 	err := q.each(ctx, m.sql[verb], args, func(r row) error {

@@ -34,9 +34,9 @@ func (s *store) grantsNobody(level sql.IsolationLevel, schedule string) bool {
 	}
 }
 
-// holdSchedules are the schedules S1, S2 and S3 of isolation_test.go, with CheckHeld instead of Check.
-// The successor acquires the lock in the database and seals. The parameter first lists the old holder's steps before
-// that, and the parameter last lists its steps after that.
+// holdSchedules are the schedules S1, S2 and S3 of isolation_test.go, with CheckHeld instead of Check. The field first
+// has the old holder's steps before the successor acquires the lock and seals. The field last has the old holder's
+// steps after that.
 var holdSchedules = []struct {
 	name        string
 	first, last func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error

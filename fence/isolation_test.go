@@ -27,8 +27,8 @@ type pattern struct {
 
 var errRefused = errors.New("rejected by the pattern")
 
-// reading returns a check that reads the mark with the locking clause suffix, and compares the mark's token with the
-// lease's token.
+// reading returns a check that reads the mark, and compares the mark's token with the lease's token. The parameter
+// suffix is the locking clause of the read.
 func reading(suffix string) func(context.Context, *store, *sql.Tx, *rowlock.Lease) error {
 	return func(ctx context.Context, _ *store, tx *sql.Tx, lease *rowlock.Lease) error {
 		var token int64

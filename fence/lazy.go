@@ -33,8 +33,8 @@ func (m marks) raiseLazily(ctx context.Context, q querier, c claim, resource str
 	return m.lift(ctx, q, c, resource)
 }
 
-// refuseCheck returns the error of a check that finds no mark, or the mark of another lease. If a lazy check finds an
-// older mark, raiseLazily has read a newer mark that was later rolled back (READ UNCOMMITTED).
+// refuseCheck returns the error of a check that finds no mark, or the mark of another lease. A lazy check can find an
+// older mark at READ UNCOMMITTED: raiseLazily then read a newer mark that was rolled back before the check.
 func (c claim) refuseCheck(resource string, m mark) error {
 	if c.lazy && m.token < c.token {
 		return retry(errRaiseUndone)

@@ -131,9 +131,9 @@ func worked(t *testing.T, work sealing) (waited bool) {
 }
 
 // missesAWrite reports whether the first transaction of a new holder works on a snapshot from before its predecessor's
-// last commit, although the transaction has waited for that commit. The parameter first says that the predecessor's
-// transaction was its first transaction, so that it has raised the mark. Then most databases roll the new holder's
-// transaction back, because it raises the mark from an older snapshot.
+// last commit, although the transaction has waited for that commit. The parameter first says that this commit ended the
+// predecessor's first transaction, which raised the mark. In that case every database except MySQL and MariaDB rolls
+// the new holder's transaction back, because that transaction raises the mark from an older snapshot.
 func missesAWrite(s *store, level sql.IsolationLevel, schedule string, first bool) bool {
 	if schedule == "S2" || level != sql.LevelRepeatableRead {
 		return false

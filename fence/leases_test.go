@@ -54,7 +54,8 @@ func TestCheckComparesEachOfSeveralLeases(t *testing.T) {
 	})
 }
 
-// A protected table accepts a write of a transaction that has checked all names, whichever name protects the table.
+// A protected table accepts a write of a transaction that has checked all names. It does not matter for which of these
+// names the table is protected.
 func TestProtectedTablesAcceptSeveralLeases(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		guard := s.engine.guard(s.db, fence.Protected())
@@ -76,7 +77,7 @@ func TestProtectedTablesAcceptSeveralLeases(t *testing.T) {
 	})
 }
 
-// A call that ends a lease, or writes its token, is for one lease. Otherwise the error says so.
+// A call that ends a lease, or writes its token, accepts one lease only. If ctx has several leases, the error says so.
 func TestSomeCallsAreForOneLease(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locker, err := rowlock.New(s.locks, rowlock.TTL(time.Hour))

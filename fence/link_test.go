@@ -37,8 +37,8 @@ type link struct {
 	tx     func(ctx context.Context, fn func(ctx context.Context, do execute) error) error
 }
 
-// eachLink runs test in parallel on every kind of link, or only on the kinds in only. The test's counter starts at
-// zero, and its lease has sealed.
+// eachLink runs the function test in parallel on every kind of link, or only on the kinds that the parameter only
+// lists. For each kind, the counter of the test starts at zero, and the lease has sealed.
 func eachLink(t *testing.T, test func(t *testing.T, l *link, lease *rowlock.Lease), only ...string) {
 	t.Helper()
 	t.Parallel()
@@ -95,7 +95,7 @@ func (l *link) over(t *testing.T, db *sql.DB) {
 	t.Helper()
 	t.Cleanup(func() {
 		l.proxy.Close() // before db.Close, which would otherwise wait for a hanging connection
-		_ = db.Close()  // its error is ignored: it sends a message on a closed connection
+		_ = db.Close()  // Close may fail, because it sends a message on a closed connection
 	})
 	l.guard = l.engine.guard(db)
 	l.tx = func(ctx context.Context, fn func(context.Context, execute) error) error {

@@ -11,7 +11,7 @@ import (
 // claims is the store's name in the domains of tokens that Claim generates.
 const claims = "claim"
 
-// minting is what a Claim needs in addition to a seal.
+// minting has the functions that Claim needs and Seal does not need.
 type minting struct {
 	prove  func(ctx context.Context) error // verifies that the lease is held, while the marks are locked
 	before func(resource string) bool      // whether the lease has already claimed the resource
@@ -46,10 +46,10 @@ type claimant struct{ nonce, resource string }
 // a lock in the same file cannot be renewed while Claim has locked the file, and Claim returns a rowlock.ErrUnknown.
 // Such a lock has tokens, so use Seal.
 //
-// ctx, the lease's trust and the other errors are as for [Guard.Seal]. If a process is suspended during Claim,
-// Postgres, MySQL and MariaDB end its transaction when the lease's trust would have ended, to within about a second.
-// The tokens of two claims are comparable only if their locks have the same name. If the mark's token is not
-// comparable, the error is a [*OtherDomainError].
+// ctx and the lease's trust limit the call as they limit [Guard.Seal], and the other errors are the same as those of
+// Seal. If a process is suspended during Claim, Postgres, MySQL and MariaDB end its transaction when the lease's trust
+// would have ended, to within about a second. The tokens of two claims are comparable only if their locks have the same
+// name. If the mark's token is not comparable, the error is a [*OtherDomainError].
 func (g *Guard) Claim(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err

@@ -102,9 +102,9 @@ func (m *mysql) define(ctx context.Context, work func(querier) error) error {
 	return work(q)
 }
 
-// boundLockWait limits the session's lock waits and idle time to about the time that ctx permits.
-// While a statement waits, the server does not notice that its client has disconnected or is suspended.
-// If restore fails, it closes the session.
+// boundLockWait limits the session's lock waits and idle time to about the time that ctx permits. While a statement
+// waits, the server does not notice that its client has disconnected or is suspended. The function restore sets the old
+// limits again. If it cannot set them, it closes the session.
 func (m *mysql) boundLockWait(ctx context.Context, conn *sql.Conn) (restore func(), err error) {
 	var version string
 	var row, table, idle int64
@@ -161,7 +161,7 @@ func (m *mysql) begun(ctx context.Context, q querier) error {
 		return nil
 	case mysqlInBranch:
 		return errBranch
-	case mysqlSameBranch: // another session uses that name, and this session is not in a transaction either
+	case mysqlSameBranch: // another session uses the branch's name; this session is not in a transaction
 		return errNoTransaction
 	case 0:
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 // Insert a new row with the lease's token. The error is a [*NoRowError].
 var ErrNoRow = errors.New("fence: no such row")
 
-// NoRowError is the error that a row does not exist.
+// NoRowError says that no row has the key.
 type NoRowError struct {
 	Table  string
 	Column string // the key column

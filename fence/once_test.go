@@ -32,8 +32,8 @@ func (s *store) last(t *testing.T) (tick string, state driver.State) {
 	return now.Done, now.State
 }
 
-// ReleaseOnCommit records the tick in the transaction that writes the data. The tick is done exactly if the data is
-// there.
+// ReleaseOnCommit records the tick in the transaction that writes the data. The tick is recorded as done if and only if
+// the data is committed.
 func TestReleaseOnCommitRecordsTheTick(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		for _, tick := range []string{"2026-11-23T00:00:00Z", `Grüße 'x' "y" \z %s $1 {"a": null}`} {
@@ -83,7 +83,7 @@ func TestReleaseOnCommitThatRollsBackLeavesTheTickOpen(t *testing.T) {
 	})
 }
 
-// A holder whose lease was ended by force commits nothing and records no tick, although the next holder did the same
+// A holder whose lease was ended by force commits nothing and records no tick, even if the next holder did the same
 // tick or a later one.
 func TestReleaseOnCommitOfAStaleHolderRecordsNoTick(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {

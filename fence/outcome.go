@@ -24,14 +24,14 @@ const (
 type attempt struct {
 	check    func(s slot) error // compares the marks and writes the outcome row
 	work     func() error
-	commit   func() error // closes the connection if the state of the session is unknown
+	commit   func() error // commits; afterwards, if the state of the session is unknown, closes the connection
 	rollback func() error // returns nil only if the transaction was still open
 }
 
 // attempt runs the transaction a, and returns nil only if it was committed. If the commit fails without an answer of
 // the database, attempt reads the transaction's outcome row in another session. That read waits until the transaction
-// in doubt has ended. A function such as txid_status of Postgres cannot replace the outcome row.
-// After a failover that lost the transaction, the server can assign its number to another transaction.
+// in doubt has ended. A function such as txid_status of Postgres cannot replace the outcome row. After a failover that
+// lost the transaction, the server can assign the number of the lost transaction to another one.
 func (g *Guard) attempt(ctx context.Context, a attempt) error {
 	s, ended := g.slots.take(), false
 	defer func() {
@@ -99,7 +99,7 @@ func (g *Guard) pruneOutcomes(ctx context.Context, unused time.Duration) (int, e
 	return g.dialect.pruneOutcomes(ctx, max(unused, keepOutcomes))
 }
 
-// withCause adds the reason why ctx ended.
+// withCause adds to err the reason why ctx ended.
 func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", err, cause)

@@ -52,9 +52,9 @@ func (g *Guard) Explain(err error) error {
 
 var errEnded = errors.New("the function ignored the error of a statement that ended the transaction: later writes are committed")
 
-// worked is called before the commit, with the error of the function that Tx has run. It explains that error.
-// On SQLite, if there is no error, the method returns one if the transaction is no longer open. It then calls Uncheck,
-// because a pass is a row there.
+// worked is called before the commit, with the error of the function that Tx has run. It explains that error. On
+// SQLite, if the function of Tx succeeded, worked returns an error if the transaction is no longer open. If it is open,
+// worked calls Uncheck to delete the row that records the check.
 func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
 	s, ok := g.dialect.(*sqlite)
 	if !ok || err != nil {
@@ -66,8 +66,8 @@ func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
 	return g.Uncheck(ctx, tx)
 }
 
-// leave returns a connection to its pool. On MySQL and MariaDB it first removes the pass, which stays in the session
-// after the transaction. If that fails, the method closes the session.
+// leave returns a connection to its pool. On MySQL and MariaDB it first clears the session variable that records the
+// check, because the variable outlives the transaction. If that fails, leave closes the session.
 func (g *Guard) leave(ctx context.Context, conn *sql.Conn) error {
 	if _, ok := g.dialect.(*mysql); ok && g.passing {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)

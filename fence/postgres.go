@@ -67,7 +67,8 @@ func (p *postgres) own(ctx context.Context, work func(querier) error) error {
 }
 
 // supported returns an error if the server only imitates PostgreSQL. After the first success it sends no further query.
-// Only own calls it: without the option Lazy, no check succeeds before a seal or a claim, which call own.
+// Only the method own calls supported. Seal and Claim call own, and without the option Lazy no check succeeds before a
+// seal or a claim.
 func (p *postgres) supported(ctx context.Context, q querier) error {
 	if p.asked.Load() {
 		return nil

@@ -10,10 +10,11 @@ import (
 // by the lease that sealed the resource last. It does not matter which resources the transaction has checked. So
 // neither a program that forgot the check nor a console can write while a holder works.
 //
-// The triggers lock the mark as a check does, and so reject a stale holder at every isolation level. On Postgres,
-// a check fails while a newer lease waits to seal, so that it does not delay the seal. The triggers do not do this.
-// So check the resource of each table that you write. The documentation of the package lists, under "Protected tables",
-// which writes the triggers cannot see, and how an administrator can write.
+// The triggers lock the mark as a check does, and so reject a stale holder at every isolation level. On Postgres, a
+// check fails while a newer lease waits to seal, so that it does not delay the seal. The triggers do not fail in that
+// situation, so a write without a check of that resource can delay the seal. To avoid the delay, check the resource of
+// each table that you write. The documentation of the package lists, under "Protected tables", which writes the
+// triggers cannot see, and how an administrator can write.
 //
 // table is "table" or "schema.table", spelled as in the catalog. Each part has at most 50 letters,
 // digits and underscores. On SQLite there is no schema, and the table must be in the file of the fence table.

@@ -73,8 +73,8 @@ func (g *Guard) Reset(ctx context.Context, namespace, resource string, seen rowl
 // holder may work while the data is restored and before ResetAll returns. Each holder must seal again.
 //
 // ResetAll waits for the transactions that have checked a mark. On PostgreSQL it does not make later checks fail
-// meanwhile, unlike Seal and Reset. If holders work nevertheless, and always have a transaction open,
-// ResetAll returns an error after half a minute.
+// meanwhile, unlike Seal and Reset. If holders still work and always have a transaction open, ResetAll returns an error
+// after half a minute.
 func (g *Guard) ResetAll(ctx context.Context, namespace string, all bool) error {
 	if g.err != nil {
 		return g.err

@@ -246,7 +246,7 @@ func TestOperatingWithBadInput(t *testing.T) {
 }
 
 // If Reset and Seal run at the same time, Reset is either executed first, or finds another token than the operator saw.
-// The result of Reset says which. In both cases the newer holder can work afterwards.
+// The result of Reset says which of the two happened. In both cases the newer holder can work afterwards.
 func TestResetBesideASeal(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		lease, resets := s.lease(t, "r"), int64(0)

@@ -33,22 +33,22 @@ var errNoToken = errors.New("fence: the lease has no token to compare, because i
 // protected, and at REPEATABLE READ an earlier read fixes the snapshot for later reads. To use several rows,
 // check all of them before the first read, or use [Guard.Check]. If a read comes first, the databases differ:
 //
-//   - On Postgres, CheckRow returns an ErrRetry if the transaction's snapshot lacks what an older holder has committed
-//     with the row.
+//   - On Postgres, CheckRow returns an ErrRetry if its snapshot is older than the commit of a transaction in which an
+//     older holder checked the row.
 //   - On MariaDB (10.11.8 or newer), CheckRow returns an ErrRetry only if the older holder has written the row itself.
-//   - On MySQL, CheckRow does not detect the old snapshot.
+//   - On MySQL, CheckRow does not detect that the snapshot is older.
 //
 // CheckRow rejects an older holder only after a newer holder has called CheckRow for the same row.
 // It is not enough that the newer holder has acquired the lock, or has checked another row. CheckRow accepts a lease
 // whose token equals the row's token, so the tokens in the column must come from one lock only.
 // NULL is older than every token. Insert new rows with lease.Token() in the column.
 //
-// On Postgres and SQLite, CheckRow writes the row each time, and the table's triggers run. With a row lock alone,
-// the database would not reject a successor's older snapshot. If transactions check several rows,
-// let all of them use the same order. A deadlock is an ErrRetry.
+// On Postgres and SQLite, CheckRow writes the row each time, and the table's triggers run. If CheckRow only locked the
+// row, the database would not reject a successor's transaction that has an older snapshot. If transactions check
+// several rows, let all of them use the same order. A deadlock is an ErrRetry.
 //
 // tx, ctx and the limit on an idle transaction are as for [Guard.Check]. [ErrNoLease], [ErrRetry] and the error that
-// ended the lease mean the same as there. The other errors are:
+// ended the lease mean the same as for Check. The other errors are:
 //
 //   - [*StaleError], which is an [ErrStale]: a newer lease has checked the row.
 //   - [*NoRowError], which is an [ErrNoRow]: no row has the key.

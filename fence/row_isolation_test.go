@@ -52,8 +52,8 @@ var rowChecks = map[string]rowCheck{
 	},
 }
 
-// rowSteps are the schedules S1, S2 and S3 of isolation_test.go, with CheckRow instead of Check.
-// Each runs the steps of the old holder, and calls meanwhile where the successor begins.
+// rowSteps are the schedules S1, S2 and S3 of isolation_test.go, with CheckRow instead of Check. Each schedule runs the
+// steps of the old holder. It calls the function meanwhile at the point where the successor begins.
 var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error{
 	"S1": func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error {
 		require.NoError(t, check(t.Context(), s, tx, old))
@@ -77,8 +77,8 @@ var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.
 	},
 }
 
-// successor checks the row, writes to the ledger and commits. It runs the transaction repeatedly, as often as the
-// parameter tries says, while the error is an ErrRetry.
+// successor checks the row, writes to the ledger and commits. While the error is an ErrRetry, it runs the transaction
+// again. The parameter tries is the largest number of runs.
 func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level sql.IsolationLevel, tries int) error {
 	once := func() error {
 		ctx, cancel := context.WithTimeout(newer.Context(), 20*time.Second)
@@ -106,8 +106,8 @@ func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level 
 	return err
 }
 
-// startSuccessor starts the successor, and returns when the successor is done or waits for a lock.
-// The function wait waits for its end. On SQLite a successor that would have to wait gives up, and the function wait
+// startSuccessor starts the successor, and returns when the successor is done or waits for a lock. The function wait
+// waits until the successor is done. On SQLite a successor that would have to wait gives up, and the function wait
 // starts it again.
 func (s *store) startSuccessor(t *testing.T, newer *rowlock.Lease, level sql.IsolationLevel) (wait func() error) {
 	t.Helper()

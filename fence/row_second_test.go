@@ -49,17 +49,17 @@ func (s *store) linesOf(t *testing.T, tx *sql.Tx, id int64) (n int64, err error)
 }
 
 // missesALine reports whether a CheckRow after a read does not notice that the transaction's snapshot is older than the
-// last line of the order. MySQL has no statement that reports whether the transaction has a snapshot,
-// and a statement that compares with a snapshot creates one. MariaDB notices only that the row of the order itself was
-// written.
+// last line of the order. MySQL has no statement that reports whether the transaction has a snapshot. A statement that
+// compares the row with the snapshot would create the snapshot. MariaDB notices only that the row of the order itself
+// was written.
 func missesALine(s *store, level sql.IsolationLevel, counts bool) bool {
 	return level == sql.LevelRepeatableRead && (s.name == "mysql" || s.dialect == migrations.MySQL && !counts)
 }
 
-// Promise: a transaction that checks all its rows before it reads sees what older holders have committed with each row,
-// or gets an ErrRetry. This holds at every isolation level of every engine. A transaction that reads between two checks
-// gets an ErrRetry if its snapshot lacks such data. At REPEATABLE READ there are two exceptions: MySQL,
-// and MariaDB if the older holder has not written the row itself.
+// Promise: a transaction may check all its rows before it reads. It then sees everything that older holders have
+// committed in transactions that checked one of these rows, or it gets an ErrRetry. This holds at every isolation level
+// of every engine. A transaction that reads between two checks gets an ErrRetry if its snapshot lacks such data. At
+// REPEATABLE READ there are two exceptions: MySQL, and MariaDB if the older holder has not written the row itself.
 func TestASecondRowThatAnOlderHolderHasJustWritten(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {

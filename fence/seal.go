@@ -75,8 +75,8 @@ func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 	return c.waited(ctx, "seal", err)
 }
 
-// waited is wrap for Seal and Claim. If the wait ended although ctx and the lease have not ended,
-// the error is also a rowlock.ErrUnavailable.
+// waited does what the method wrap does, for Seal and Claim. If the wait ended although ctx and the lease have not
+// ended, the error is also a rowlock.ErrUnavailable.
 func (c claim) waited(ctx context.Context, operation string, err error) error {
 	err = c.wrap(ctx, operation, err)
 	if errors.Is(err, ErrRetry) && ctx.Err() == nil && c.lease.Err() == nil {
@@ -93,7 +93,7 @@ func stillHeld(ctx context.Context, lease *rowlock.Lease) bool {
 	return lease.Renew(ctx) == nil
 }
 
-// insist calls the function once, and calls it again after each [ErrRetry], until ctx ends.
+// insist calls the given function, and calls it again after each [ErrRetry], until ctx ends.
 func insist(ctx context.Context, once func() error) error {
 	var undone error
 	for step := firstPause; ; step = min(2*step, longPause) {

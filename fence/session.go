@@ -63,8 +63,8 @@ func (se *session) await(ctx context.Context, work func() error) error {
 	})
 }
 
-// end is await for a step that ends the transaction or the connection. It waits for endLimit, even if ctx has ended.
-// A step that takes longer continues until the connection breaks.
+// end does what await does, for a step that ends the transaction or the connection. It waits for at most endLimit, even
+// if ctx has ended. A step that takes longer continues until the connection breaks.
 func (se *session) end(ctx context.Context, how func() error) error {
 	if se.file {
 		return how()
@@ -93,7 +93,7 @@ func beside(use func() error) (err error) {
 	return use()
 }
 
-// undo rolls back the open transaction of a connection, or closes the connection.
+// undo rolls back the open transaction of a connection. If that fails, it closes the connection.
 func undo(ctx context.Context, conn *sql.Conn, rollback string) {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
 	defer cancel()

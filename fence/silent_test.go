@@ -100,7 +100,7 @@ func openPgxAt(t *testing.T, dsn string) (*fence.Guard, *faultproxy.Proxy, func(
 	pool, err := pgxpool.New(t.Context(), dsn)
 	require.NoError(t, err)
 	return fence.Pgx(pool), proxy, func() {
-		proxy.Close() // first: a connection that hangs would delay the other
+		proxy.Close() // before pool.Close, which would otherwise wait for a connection that hangs
 		pool.Close()
 	}
 }
@@ -113,7 +113,7 @@ func openPostgresAt(driver string) func(*testing.T, string) (*fence.Guard, *faul
 		require.NoError(t, err)
 		return fence.Postgres(db), proxy, func() {
 			proxy.Close()
-			_ = db.Close() // sends a goodbye on closed connections
+			_ = db.Close() // Close may fail, because it sends a message on closed connections
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (s *sqlite) look(ctx context.Context, work func(querier) error) error {
 	})
 }
 
-// on calls the function do with a connection of the pool, whose busy timeout is short for that time.
+// on calls the function do with a connection of the pool. During the call, the connection has a short busy timeout.
 func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -100,8 +100,8 @@ func (s *sqlite) check(ctx context.Context, q querier, c claim) error {
 	return s.classify(ctx, q, err)
 }
 
-// whenFree calls the function once in a transaction of the caller. While the file is busy, it calls the function again,
-// until checkWait is over.
+// whenFree calls the given function, which works in a transaction of the caller. While the file is busy, whenFree calls
+// the function again, until the time checkWait is over.
 func (s *sqlite) whenFree(ctx context.Context, q querier, once func() error) error {
 	restore, err := withBusySlice(ctx, s.db, q)
 	if err != nil {
@@ -179,8 +179,8 @@ func (s *sqlite) outdated(ctx context.Context, q querier) bool {
 	return false
 }
 
-// untilFree calls the function once, and calls it again while the file is busy, until ctx ends.
-// It does not repeat the call if the snapshot of the transaction is out of date, because waiting does not fix that.
+// untilFree calls the given function, and calls it again while the file is busy, until ctx ends. It does not repeat the
+// call if the snapshot of the transaction is out of date, because waiting does not fix that.
 func untilFree(ctx context.Context, once func() error) error {
 	var busy error
 	for step := firstPause; ; step = min(2*step, longPause) {

@@ -41,8 +41,8 @@ func sqlTransactions(db *sql.DB, deaf bool) transactions {
 	}
 }
 
-// boundedTransactions returns when ctx ends, even if the driver ignores ctx. A connection goes back to the pool only
-// after its transaction has ended.
+// boundedTransactions returns a function that stops waiting when ctx ends, even if the driver ignores ctx. A connection
+// goes back to the pool only after its transaction has ended.
 func boundedTransactions(db *sql.DB) transactions {
 	return func(ctx context.Context, work func(querier) error) error {
 		tx, err := bounded.Do(ctx, func() (*sql.Tx, error) { return db.BeginTx(ctx, readCommitted) }, func(tx *sql.Tx) { _ = tx.Rollback() })

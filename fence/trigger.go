@@ -48,8 +48,8 @@ func (g *Guard) UnprotectSQL(table string) ([]string, error) {
 	return g.triggers("unprotect", table, "", "")
 }
 
-// triggers returns the statements whose verbs begin with verb. It inserts the namespace and the resource in one last
-// step, so that it replaces nothing inside a name.
+// triggers returns the statements whose file names begin with the parameter verb. It inserts the namespace and the
+// resource in one last step, so that it replaces nothing inside a name.
 func (g *Guard) triggers(verb, table, namespace, resource string) ([]string, error) {
 	if g.err != nil {
 		return nil, g.err

@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// whoWaits has calls that wait for the transactions that have checked a mark.
+// whoWaits lists the calls that wait for the transactions that have checked a mark.
 var whoWaits = map[string]func(t *testing.T, s *store, old *rowlock.Lease) error{
 	"Seal": func(t *testing.T, s *store, _ *rowlock.Lease) error {
 		return s.guard.Seal(t.Context(), s.lease(t, "r"))

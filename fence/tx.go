@@ -30,20 +30,20 @@ const maxTries = 10
 //
 // The result is definite: nil means that one run of the transaction was committed, and an error means that nothing was
 // committed. For that, each transaction also writes a row of the outcome table. If the commit fails without an answer
-// of the database, for example because the connection breaks, Tx reads that row on another connection of the pool.
-// It repeats the read until the outcome is known. If the transaction was not committed because the connection broke,
-// Tx runs it again, as above. Tx does not run a transaction again that the server rejected. It also does not repeat a
-// transaction that Postgres ended because it idled (see Check), because that transaction would idle again.
-// If the outcome is not known within 10 s, the error is an [ErrUnknown]. SQLite has a second case of ErrUnknown:
-// fn ignores the error of a statement that ends the transaction, such as INSERT OR ROLLBACK. SQLite then commits every
-// later write of fn.
+// of the database, for example because the connection breaks, Tx reads that row on another connection of the pool. It
+// repeats the read until the outcome is known. If the transaction was not committed because the connection broke, Tx
+// runs it again, as above. If the server rejects the commit for another reason, such as a deferred constraint, Tx does
+// not run the transaction again. It also does not repeat a transaction that Postgres ended because it idled (see
+// Check), because that transaction would idle again. If the outcome is not known within 10 s, the error is an
+// [ErrUnknown]. SQLite has a second case of ErrUnknown: fn ignores the error of a statement that ends the transaction,
+// such as INSERT OR ROLLBACK. SQLite then commits every later write of fn.
 //
-// ctx must come from the lease, and Tx passes it to fn. When ctx ends, Tx stops waiting for the database,
-// even if the driver ignores ctx. There are two exceptions: Tx always waits for a commit to a SQLite file,
-// and for up to 10 s to find out the outcome of a commit. go-sql-driver/mysql and lib/pq ignore ctx in a commit or
-// rollback. Such a commit or rollback then continues in the background, and its connection stays in use until it ends.
-// With go-sql-driver/mysql, a readTimeout in the DSN limits that time. Whether fn's own statements end with ctx depends
-// on the driver.
+// ctx must come from the lease, and Tx passes it to fn. When ctx ends, Tx stops waiting for the database, even if the
+// driver ignores ctx. There are two exceptions. Tx always waits until a commit to a SQLite file has ended. If the
+// outcome of a commit is unknown, Tx waits for up to 10 s to find it out. go-sql-driver/mysql and lib/pq ignore ctx in
+// a commit or rollback. Such a commit or rollback then continues in the background, and its connection stays in use
+// until it ends. With go-sql-driver/mysql, a readTimeout in the DSN limits that time. Whether fn's own statements end
+// with ctx depends on the driver.
 func (g *Guard) Tx(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	if g.err == nil && g.db == nil {
 		return errors.New("fence: Tx: the guard has a pgx pool: use TxPgx")
@@ -153,7 +153,8 @@ func notBegun(ctx context.Context, err error) error {
 	return err
 }
 
-// repeat calls the function once, and calls it again after each [ErrRetry], maxTries times in all at most.
+// repeat calls the given function, and calls it again after each [ErrRetry]. It calls the function at most maxTries
+// times in all.
 func (g *Guard) repeat(ctx context.Context, once func() error) error {
 	if g.err != nil {
 		return g.err

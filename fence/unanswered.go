@@ -35,8 +35,8 @@ const (
 	sqliteFull     = 13
 )
 
-// interrupted adds the error of the context bounded to err, if that context has ended. That is needed because a driver
-// that closes its connection may report only that the connection is closed.
+// If the context bounded has ended, interrupted adds the context's error to err. A driver that closes its connection
+// because its context has ended may report only that the connection is closed.
 func interrupted(bounded context.Context, err error) error {
 	if ended := bounded.Err(); ended != nil && unanswered(err) && !errors.Is(err, ended) {
 		return fmt.Errorf("%w: %w", ended, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Setting the store's clock back keeps no released lock unavailable, whether the release comes before or after that.
-// A minimum hold does not become longer, and the lease of a dead holder still excludes others.
+// If the store's clock is set back, a lock that was released before or after that is still free. A minimum hold does
+// not become longer. The lease of a dead holder still excludes others.
 func TestAReleasedNameIsFreeWhenTheClockIsSetBack(t *testing.T) {
 	b := memlock.New()
 	acquire := func(name string, minHold time.Duration) (driver.Grant, error) {

@@ -33,7 +33,7 @@ type Fault struct {
 	LoseRequest bool          // the store never receives the request, and the caller waits until its ctx ends
 	LoseReply   bool          // the store applies the request, and the caller waits for a reply until its ctx ends
 	Fail        error         // the store returns this error and does not apply the request
-	Late        bool          // if ctx ends before Request is over, the store still applies the request when Request is over
+	Late        bool          // if ctx ends during the delay Request, the store still applies the request after that delay
 }
 
 // ErrCutOff is the error of a request whose caller got no reply before its ctx ended. It is joined with the error of
@@ -108,7 +108,8 @@ func call[T any](ctx context.Context, b *Backend, op Op, apply func() (T, error)
 	return reply, err
 }
 
-// pause waits for d. It returns false if ctx ends before that. If d is zero, it returns whether ctx has not ended yet.
+// pause waits for d. It returns false if ctx ends before that. If d is zero, it returns false only if ctx has already
+// ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -7,8 +7,8 @@ each wait and each hold.
 	locker, err := rowlock.New(backend, rowlock.Tracing(trace))
 
 [New] uses the global providers of OpenTelemetry unless options name others. Use one trace for all Lockers of one store,
-and another trace for another store. The trace compares the tokens of each lock, and tokens of two stores are not
-comparable.
+and another trace for another store. The trace compares the token of each
+grant with the previous token of the same lock. Tokens of two stores are not comparable.
 
 # Metrics
 

@@ -247,8 +247,8 @@ func TestTokenRegression(t *testing.T) {
 	})
 }
 
-// backwards simulates a store that was restored from a backup. The field by is the age of the backup: its tokens are
-// smaller.
+// backwards simulates a store that was restored from a backup. The field by is the age of the backup. The tokens of
+// such a store are smaller than before the restore.
 type backwards struct {
 	*memlock.Backend
 

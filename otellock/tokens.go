@@ -22,9 +22,9 @@ type granted struct {
 	told  time.Time
 }
 
-// fell reports whether the token of e, which is reported at now, is not larger than that of the previous grant.
-// Grants of concurrent calls may be reported in another order than the store made them. So the method compares e only
-// with a grant that was reported before the call of e began.
+// fell reports whether the token of the grant e is not larger than the token of the previous grant. The parameter now
+// is the time at which e is reported. Concurrent grants may be reported in another order than that in which the store
+// made them. So fell compares e only with a grant that was reported before the call of e began.
 func (t *tokens) fell(e rowlock.AcquiredEvent, now time.Time) bool {
 	if e.Token == 0 { // the store has no tokens
 		return false

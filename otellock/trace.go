@@ -23,7 +23,7 @@ type recorder struct {
 	spans  trace.Tracer
 	names  func(namespace, name string) string
 	tokens tokens
-	zeroed sync.Map // the values of rowlock.name for which zero has run
+	zeroed sync.Map // the values of rowlock.name for which the method zero has run
 }
 
 // New returns a trace for [rowlock.Tracing] that reports to OpenTelemetry. The functions of the trace never block.
@@ -111,7 +111,7 @@ func (r *recorder) wasLost(e rowlock.LostEvent) {
 	r.holdSpan(e.Context, e.LeaseInfo, e.Held, e.Reason)
 }
 
-// released counts the end of a lease. It skips a lost lease, because wasLost has counted that.
+// released counts the end of a lease. It skips a lost lease, because the method wasLost has counted that lease.
 func (r *recorder) released(e rowlock.ReleasedEvent) {
 	if errors.Is(e.Err, rowlock.ErrLost) {
 		return

@@ -2,7 +2,7 @@
 -- Result: none.
 -- Promise: waits for every transaction that has checked the mark, and then locks it. Raises the mark if its token is smaller and of the same domain.
 WITH turn AS MATERIALIZED (
-    -- While this lock is taken or waited for, every later check fails: see check.sql.
+    -- While a transaction has this advisory lock or waits for it, every later check fails: see check.sql.
     SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
            $2::text COLLATE pg_catalog."C",
            pg_catalog.hashtextextended($1::text COLLATE pg_catalog."C", 'rowlock_lease_fence'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int8)))
