@@ -21,8 +21,8 @@ type Backend interface {
 	Renew(ctx context.Context, grants []Grant) ([]Outcome, error)
 
 	// Release ends g if its key, nonce and token all match the store's current grant. Releasing a grant a second time
-	// is no error. [ErrNotHeld] means that the store does not hold the grant. Any other error means that the outcome is
-	// unknown.
+	// is not an error. [ErrNotHeld] means that the store does not hold the grant. Any other error means that the
+	// outcome is unknown.
 	//
 	// If g.Done is not empty and the backend keeps ticks, see [Capabilities], Release also records g.Done as the last tick
 	// of Key, in the same step. It records nothing if it returns [ErrNotHeld].
@@ -55,9 +55,9 @@ type Request struct {
 	// step and returns a [*Held] with the reason [Draining].
 	Seal string
 
-	// Waiting reports that an earlier request was refused: a request of this acquisition, or of the previous first
-	// waiter in the same process. If reads are cheaper than writes in the store, the backend can read the lock before
-	// it writes. What Acquire returns does not depend on Waiting.
+	// Waiting reports that the store refused an earlier request. That request came from this acquisition, or from the
+	// caller that was the first waiter of this process before. If reads are cheaper than writes in the store, the
+	// backend can read the lock before it writes. What Acquire returns does not depend on Waiting.
 	Waiting bool
 
 	// Waits reports that after a refusal the engine subscribes with [Notifier] and retries later.

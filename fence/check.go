@@ -27,10 +27,10 @@ var (
 // call instead.
 //
 // tx is a *sql.Tx, or a *sql.Conn on which a statement has begun a transaction. Check rejects a tx whose transaction
-// has been ended by a statement, such as COMMIT, or CREATE TABLE on MySQL and MariaDB. To detect that,
-// Check sends one more statement on MySQL and MariaDB, two more through a Postgres driver other than pgx,
-// and none through pgx. On MySQL and MariaDB, Check also rejects a branch of an XA transaction,
-// because XA PREPARE or a restart releases the lock on the mark. PREPARE TRANSACTION on Postgres keeps that lock.
+// has been ended by a statement, such as COMMIT, or CREATE TABLE on MySQL and MariaDB. To detect that, Check sends one
+// more statement on MySQL and MariaDB. On Postgres, it sends two more statements through a driver other than pgx, and
+// none through pgx. On MySQL and MariaDB, Check also rejects a branch of an XA transaction, because XA PREPARE or a
+// restart releases the lock on the mark. PREPARE TRANSACTION on Postgres keeps that lock.
 //
 // ctx must come from the lease: use the ctx that Do passes, or lease.Context(). Otherwise the error is [ErrNoLease]. If
 // ctx carries several leases ([rowlock.Locker.AcquireAll]), Check compares each resource with the lease whose lock has

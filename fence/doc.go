@@ -133,7 +133,7 @@
 //	administrators are   the table's owner and users that may write     all users
 //	                     members of that role  to that table
 //
-// On MySQL, MariaDB and SQLite, an administrator deletes the inserted row again before the commit.
+// On MySQL, MariaDB and SQLite, an administrator has to delete the inserted row before the commit.
 //
 // If the option Protected is needed and you begin a transaction yourself, call [Guard.Uncheck] as its last statement.
 // Without that call, the triggers accept later writes without a check until another lease seals. On MySQL and MariaDB
@@ -180,10 +180,10 @@
 // the statement that grants the lock then also raises its mark, and acquiring needs no further round trip. On SQLite,
 // one transaction writes both lock and mark.
 //
-// In all other cases the guard seals in a second step after the grant. That applies to a guard with another handle,
-// even to the same database, to a guard with another [Table], and to a Sealer that wraps a guard. It also applies to
-// all guards of MySQL and MariaDB. On these servers, no statement can change both the lock and the mark within a limit
-// on lock waits that the caller sets.
+// In all other cases the guard seals in a second step after the grant. That applies to a guard with another database
+// handle, even if the two handles reach the same database. It also applies to a guard with another [Table], to a Sealer
+// that wraps a guard, and to all guards of MySQL and MariaDB. On these servers, no statement can change both the lock
+// and the mark within a limit on lock waits that the caller sets.
 //
 // On Postgres a grant that seals waits for the open transactions that an older lease has checked, for half of the TTL
 // or a few seconds at most. Meanwhile other processes cannot acquire the name. Other locks are not delayed. If the
@@ -200,7 +200,7 @@
 //   - Values that were read before the seal, or before the check in a transaction. If the database notices that the
 //     transaction's snapshot is older than the seal, the error is an ErrRetry. On Postgres the error is an ErrStale if
 //     that seal was the first one of the resource.
-//   - A check that is undone by ROLLBACK TO a savepoint that was set before it.
+//   - A check that the caller undoes: ROLLBACK TO a savepoint from before the check also undoes the check.
 //   - Writes after the end of the checked transaction, if the caller does not notice that end. On MySQL and MariaDB a
 //     deadlock ends the transaction, and so do statements that commit implicitly, such as CREATE TABLE and TRUNCATE.
 //     On SQLite a full disk can end the transaction. If such a later write is stale, a protected table rejects it.

@@ -27,7 +27,7 @@ const operateLimit = 30 * time.Second
 // Marks returns the marks of namespace, ordered by resource. If the parameter all is true, it returns the marks of
 // every namespace, ordered by namespace and resource. Marks does not wait for other transactions.
 //
-// The call ends when ctx ends, or after half a minute. A missing table is a [*SchemaError].
+// The call ends when ctx ends, or after half a minute. If a table is missing, the error is a [*SchemaError].
 func (g *Guard) Marks(ctx context.Context, namespace string, all bool) (list []Mark, err error) {
 	if g.err != nil {
 		return nil, g.err

@@ -24,7 +24,7 @@ var errRaiseUndone = errors.New("the transaction that raised the mark was rolled
 // raiseLazily raises the mark before the check, if the claim is lazy. The result sent says whether it sent the
 // statement that raises the mark. Before that, raiseLazily reads the mark without a lock: if two transactions of one
 // holder had a shared lock on the mark, neither could raise it. The check that follows verifies that the mark was
-// raised. A plain read could not do that: at some isolation levels it does not see that another transaction has raised
+// raised. A plain read cannot verify that: at some isolation levels it does not see that another transaction has raised
 // the mark first.
 func (m marks) raiseLazily(ctx context.Context, q querier, c claim, resource string) (sent bool, err error) {
 	if !c.lazy {

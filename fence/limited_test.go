@@ -26,9 +26,9 @@ func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set f
 	return s.engine.guard(db), set
 }
 
-// The session's time limit for statements does not limit the wait of a seal. Only ctx and the lease's trust limit it,
-// with their errors. If the server interrupts a seal, Seal retries, and succeeds when nothing blocks it.
-// (MySQL has such a limit only for reads.)
+// The session's time limit for statements does not limit the wait of a seal. Only ctx and the lease's trust limit the
+// wait, and each of the two has its own error. If the server interrupts a seal, Seal retries, and succeeds when nothing
+// blocks it. (MySQL has such a limit only for reads.)
 func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 	t.Parallel()
 	limits := map[string]string{"postgres": "SET statement_timeout = 50", "mariadb": "SET max_statement_time = 0.05"}

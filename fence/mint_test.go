@@ -99,8 +99,8 @@ func TestAClaimMintsALargerToken(t *testing.T) {
 	})
 }
 
-// If the store grants the lock to two holders at the same time, the holder that claimed first is stale,
-// whatever the tokens of the two leases are. It cannot claim again, because what it has read is out of date.
+// If the store grants the lock to two holders at the same time, the holder that claimed first is stale, whatever the
+// tokens of the two leases are. The stale holder cannot claim again, because what it has read is out of date.
 func TestClaimsOrderHoldersThatTheStoreDoesNotExclude(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		one, behind := memlock.New(), memlock.New()

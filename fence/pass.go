@@ -25,8 +25,8 @@ type passer interface {
 // it does nothing.
 //
 // Without this call, stale writes are still rejected, but later writes without a check are accepted until another lease
-// seals. On MySQL and MariaDB these are writes in the same session, and on SQLite those of any process that opens the
-// file. ctx limits the call. After an error the caller must roll back.
+// seals. On MySQL and MariaDB such writes are accepted in the same session, and on SQLite from any process that opens
+// the file. ctx limits the call. After an error the caller must roll back.
 func (g *Guard) Uncheck(ctx context.Context, tx Transaction) error {
 	if g.err != nil || !g.passing {
 		return g.err

@@ -115,7 +115,7 @@ func (p *postgres) check(ctx context.Context, q querier, c claim) error {
 }
 
 // lockTimeout returns nine tenths of the time until ctx's deadline, in milliseconds. So the server ends the wait before
-// ctx does, and the connection stays usable.
+// ctx ends, and the connection stays usable.
 func lockTimeout(ctx context.Context) int64 {
 	d := left(ctx)
 	return max((d - d/10).Milliseconds(), 1)

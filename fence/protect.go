@@ -21,12 +21,12 @@ import (
 // The resource is in the default namespace of leases, unless [InNamespace] names another namespace. On MySQL,
 // MariaDB and SQLite every guard that checks must have the option [Protected].
 //
-// Protect creates the triggers itself. [Guard.ProtectSQL] returns the same statements for a migration,
-// which the table's owner runs. Protect waits for the transactions that use the table, and ctx limits the wait.
-// A table can be protected for one resource only. If it is already protected, Protect changes nothing and returns the
-// database's error that the trigger exists. On MySQL and MariaDB these statements are not in a transaction,
-// so after an error one or two of the three triggers may exist. [Guard.Unprotect] removes them.
-// A missing migration is a [*SchemaError].
+// Protect creates the triggers itself. [Guard.ProtectSQL] returns the same statements for a migration, which the
+// table's owner runs. Protect waits for the transactions that use the table, and ctx limits the wait. A table can be
+// protected for one resource only. If it is already protected, Protect changes nothing and returns the database's error
+// that the trigger exists. On MySQL and MariaDB these statements are not in a transaction, so after an error one or two
+// of the three triggers may exist. [Guard.Unprotect] removes them. If the migration is missing, the error is a
+// [*SchemaError].
 func (g *Guard) Protect(ctx context.Context, table, resource string, opts ...ProtectOption) error {
 	statements, err := g.ProtectSQL(table, resource, opts...)
 	if err == nil {

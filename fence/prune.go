@@ -25,10 +25,10 @@ const pruneBatch = 250
 // the fact that every seal reaches the database within the time unused: a seal is sent only while its lease is trusted.
 // A resource keeps its mark if it is sealed again before the time unused is over.
 //
-// Prune also deletes outcome rows of [Guard.Tx] whose transactions ended longer ago than unused.
-// These rows are not counted. The user needs the privileges to delete from the fence table and the outcome table,
-// and to read the lock table: see package migrations. Each transaction deletes up to 250 marks,
-// takes half a minute at most, and ends when ctx ends. A missing table is a [*SchemaError].
+// Prune also deletes outcome rows of [Guard.Tx] whose transactions ended longer ago than unused. These rows are not
+// counted. The user needs the privileges to delete from the fence table and the outcome table, and to read the lock
+// table: see package migrations. Each transaction deletes up to 250 marks, takes half a minute at most, and ends when
+// ctx ends. If a table is missing, the error is a [*SchemaError].
 func (g *Guard) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if g.err != nil {
 		return 0, g.err

@@ -45,10 +45,10 @@ func (e *NoMarkError) Is(target error) bool { return target == ErrNoMark }
 // text. If the mark has another token by now, nothing is done, and the error is a [*NoMarkError], which is an
 // [ErrNoMark].
 //
-// Like a seal, Reset waits for the transactions that have checked the mark. When it returns nil,
-// no write of an old holder can follow. The wait ends when ctx ends, or after half a minute, and the error is then an
-// [ErrRetry]. After any error nothing was reset, unless the reply to the commit was lost. In that case a second call
-// reports that the mark was already reset. A missing table is a [*SchemaError].
+// Like a seal, Reset waits for the transactions that have checked the mark. When it returns nil, no write of an old
+// holder can follow. The wait ends when ctx ends, or after half a minute, and the error is then an [ErrRetry]. After
+// any error nothing was reset, unless the reply to the commit was lost. In that case a second call reports that the
+// mark was already reset. If a table is missing, the error is a [*SchemaError].
 func (g *Guard) Reset(ctx context.Context, namespace, resource string, seen rowlock.Token) error {
 	if g.err != nil {
 		return g.err

@@ -33,8 +33,8 @@ var errNoToken = errors.New("fence: the lease has no token to compare, because i
 // protected, and at REPEATABLE READ an earlier read fixes the snapshot for later reads. To use several rows,
 // check all of them before the first read, or use [Guard.Check]. If a read comes first, the databases differ:
 //
-//   - On Postgres, CheckRow returns an ErrRetry if its snapshot is older than the commit of a transaction in which an
-//     older holder checked the row.
+//   - On Postgres, CheckRow returns an ErrRetry if the snapshot of tx is older than the commit of a transaction in
+//     which an older holder checked the row.
 //   - On MariaDB (10.11.8 or newer), CheckRow returns an ErrRetry only if the older holder has written the row itself.
 //   - On MySQL, CheckRow does not detect that the snapshot is older.
 //
@@ -45,7 +45,7 @@ var errNoToken = errors.New("fence: the lease has no token to compare, because i
 //
 // On Postgres and SQLite, CheckRow writes the row each time, and the table's triggers run. If CheckRow only locked the
 // row, the database would not reject a successor's transaction that has an older snapshot. If transactions check
-// several rows, let all of them use the same order. A deadlock is an ErrRetry.
+// several rows, let all of them use the same order. After a deadlock the error is an ErrRetry.
 //
 // tx, ctx and the limit on an idle transaction are as for [Guard.Check]. [ErrNoLease], [ErrRetry] and the error that
 // ended the lease mean the same as for Check. The other errors are:

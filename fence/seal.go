@@ -38,10 +38,10 @@ const explainLimit = time.Second
 // if the mark is of another domain, the error is a [*OtherDomainError].
 //
 // Resources follow the rules for names of locks. Two resources with the same name are different if their leases are in
-// different namespaces. A lease of a store that grants no tokens cannot seal: see [Guard.Claim].
-// If the lease has ended, the error is the one that ended it (rowlock.ErrLost, rowlock.ErrReleased).
-// A missing table is a [*SchemaError]. The error is a rowlock.ErrUnavailable if the database cannot be reached,
-// closes the connection, has no room, or is a read-only server.
+// different namespaces. A lease of a store that grants no tokens cannot seal: see [Guard.Claim]. If the lease has
+// ended, the error is the one that ended it (rowlock.ErrLost, rowlock.ErrReleased). If a table is missing, the error is
+// a [*SchemaError]. The error is a rowlock.ErrUnavailable if the database cannot be reached, closes the connection, has
+// no room, or is a read-only server.
 func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err

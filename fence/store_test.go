@@ -80,7 +80,7 @@ type store struct {
 	dsn   string
 	db    *sql.DB
 	guard *fence.Guard
-	seals rowlock.Sealer // the Sealer with which a holder begins: the guard itself, or its Claimer
+	seals rowlock.Sealer // seals for each new holder: the guard itself, or its Claimer
 	locks locks
 }
 
@@ -231,7 +231,8 @@ func (s *store) waiting(t *testing.T, since *time.Time) bool {
 	return time.Since(*since) > 400*time.Millisecond
 }
 
-// sealing is a call, such as Seal, that has returned or is known to wait for a lock. wait returns its result.
+// sealing is a call, such as Seal, that has returned or is known to wait for a lock. The function wait returns the
+// result of that call.
 type sealing struct {
 	waits bool
 	wait  func() error
