@@ -24,8 +24,8 @@ type Backend interface {
 	// is not an error. [ErrNotHeld] means that the store does not hold the grant. Any other error means that the
 	// outcome is unknown.
 	//
-	// If g.Done is not empty and the backend keeps ticks, see [Capabilities], Release also records g.Done as the last tick
-	// of Key, in the same step. It records nothing if it returns [ErrNotHeld].
+	// If g.Done is not empty and the backend sets [Capabilities].Ticks, Release also records g.Done as the last tick of
+	// g.Key. It records the tick in the same step as the release. It records nothing if it returns [ErrNotHeld].
 	//
 	// If g.Token is zero, Release compares only the key and the nonce. With a zero token, Release may return
 	// [ErrNotHeld] for a grant that was released before. The engine uses a zero token to release a grant whose reply

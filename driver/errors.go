@@ -67,8 +67,8 @@ const (
 	Quarantine
 	// Contended: another request is changing the lock, or has locked it in an open transaction.
 	Contended
-	// Draining: the lock is free, but the request has Seal set, and a transaction in which an older holder checked the
-	// fence mark is still open.
+	// Draining: the lock is free, but the request has Seal set and cannot seal yet. A transaction in which an older
+	// holder checked the fence mark is still open.
 	Draining
 	// Reserved: the lock is free, but reserved briefly for the process that has waited longest.
 	Reserved

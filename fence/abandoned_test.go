@@ -16,9 +16,9 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// If a seal or a transaction times out while the fence table is locked, its session on the server ends soon.
-// By default, MySQL would keep the session for a year: while a session waits for a table, the server does not notice
-// that its client has disconnected.
+// If a seal or a transaction times out while the fence table is locked, its session on the server ends soon. By
+// default, MySQL would keep such a session for a year. While a session waits for a table, the server does not notice
+// that the client has disconnected.
 func TestCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect != migrations.MySQL {

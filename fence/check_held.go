@@ -7,11 +7,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CheckHeld does what [Guard.Check] does, and also verifies in the lease table that the lease is still there and has
-// not expired by the database's clock. Check alone relies on the deadline that the holder itself computes. If an
-// operator has ended the lease, or another holder has the lock, Check notices that only after a successor has sealed.
-// The lease must be granted by package sqllock. It must be stored in the guard's database, in the lease table that the
-// guard's option [Table] names.
+// CheckHeld does what [Guard.Check] does, and also reads the lease table. There it verifies that the lease still exists
+// and has not expired by the database's clock. Check alone relies on the deadline that the holder itself computes. If
+// an operator has ended the lease, or another holder has the lock, Check notices that only after a successor has
+// sealed. The lease must be granted by package sqllock. It must be stored in the guard's database, in the lease table
+// that the guard's option [Table] names.
 //
 // tx, ctx, resources and errors are those of Check. There are three more errors:
 //

@@ -78,9 +78,9 @@ func (s *store) readsLock(level sql.IsolationLevel) bool {
 	return level == sql.LevelSerializable && s.dialect == migrations.MySQL
 }
 
-// CheckHeld accepts a lease that is alive in the database. It rejects a lease that has ended there,
-// although the holder's own deadline is not over. The test covers a lease that has expired, a lease that an operator
-// has ended, and a lock that was granted again, before and after the new holder has sealed.
+// CheckHeld accepts a lease that is alive in the database. It rejects a lease that has ended there, although the
+// holder's own deadline is not over. The test covers a lease that has expired and a lease that an operator has ended.
+// It also covers a lock that was granted again, before and after the new holder has sealed.
 func TestCheckHeldAsksTheDatabaseWhetherTheLeaseIsAlive(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		for _, level := range s.levels {

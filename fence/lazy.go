@@ -22,7 +22,7 @@ func Lazy() Option {
 var errRaiseUndone = errors.New("the transaction that raised the mark was rolled back")
 
 // raiseLazily raises the mark before the check, if the claim is lazy. The result sent says whether it sent the
-// statement that raises the mark. Before that, raiseLazily reads the mark without a lock: if two transactions of one
+// statement that raises the mark. Before that, raiseLazily reads the mark without a lock. If two transactions of one
 // holder had a shared lock on the mark, neither could raise it. The check that follows verifies that the mark was
 // raised. A plain read cannot verify that: at some isolation levels it does not see that another transaction has raised
 // the mark first.

@@ -130,10 +130,11 @@ func worked(t *testing.T, work sealing) (waited bool) {
 	return work.waits
 }
 
-// missesAWrite reports whether the first transaction of a new holder works on a snapshot from before its predecessor's
-// last commit, although the transaction has waited for that commit. The parameter first says that this commit ended the
-// predecessor's first transaction, which raised the mark. In that case every database except MySQL and MariaDB rolls
-// the new holder's transaction back, because that transaction raises the mark from an older snapshot.
+// missesAWrite reports whether the first transaction of a new holder works on too old a snapshot. Such a snapshot lacks
+// the predecessor's last commit, although the transaction has waited for that commit. The parameter first says that
+// this commit ended the predecessor's first transaction, which raised the mark. In that case every database except
+// MySQL and MariaDB rolls the new holder's transaction back, because that transaction raises the mark from an older
+// snapshot.
 func missesAWrite(s *store, level sql.IsolationLevel, schedule string, first bool) bool {
 	if schedule == "S2" || level != sql.LevelRepeatableRead {
 		return false

@@ -47,9 +47,9 @@ type claimant struct{ nonce, resource string }
 // Such a lock has tokens, so use Seal.
 //
 // ctx and the lease's trust limit the call as they limit [Guard.Seal], and the other errors are the same as those of
-// Seal. If a process is suspended during Claim, Postgres, MySQL and MariaDB end its transaction when the lease's trust
-// would have ended, to within about a second. The tokens of two claims are comparable only if their locks have the same
-// name. If the mark's token is not comparable, the error is a [*OtherDomainError].
+// Seal. A process may be suspended during Claim. Postgres, MySQL and MariaDB then end its transaction within about a
+// second of the time when the lease's trust would have ended. The tokens of two claims are comparable only if their
+// locks have the same name. If the mark's token is not comparable, the error is a [*OtherDomainError].
 func (g *Guard) Claim(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err

@@ -97,8 +97,8 @@ func TestCascadesAndTruncate(t *testing.T) {
 	})
 }
 
-// On Postgres, three kinds of writes bypass the triggers: writes of a session in replica mode, writes after the table's
-// owner has dropped the triggers, and writes to a partition under its own name.
+// On Postgres, three kinds of writes bypass the triggers. They are writes of a session in replica mode, writes after
+// the owner has dropped the triggers, and writes to a partition under its own name.
 func TestPostgresGaps(t *testing.T) {
 	t.Parallel()
 	s := engines[0].fresh(t)

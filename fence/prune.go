@@ -19,11 +19,11 @@ const pruneBatch = 250
 // alive in the lock table next to the fence table. The duration unused is measured by the database's clock, and is at
 // least [MinUnused].
 //
-// After its mark is deleted, a resource is like one that was never sealed: every check fails until the next seal. So a
-// process that holds a lock of another database or store for longer than unused gets [ErrStale] at its next
-// [Guard.Check], and must seal again. A deleted mark also cannot reject a late seal of an older lease. Prune relies on
-// the fact that every seal reaches the database within the time unused: a seal is sent only while its lease is trusted.
-// A resource keeps its mark if it is sealed again before the time unused is over.
+// After its mark is deleted, a resource is like one that was never sealed: every check fails until the next seal. A
+// process may hold a lock of another database or store for longer than the time unused. Its next [Guard.Check] then
+// fails with [ErrStale], and the process must seal again. A deleted mark also cannot reject a late seal of an older
+// lease. Prune relies on the fact that every seal reaches the database within the time unused: a seal is sent only
+// while its lease is trusted. A resource keeps its mark if it is sealed again before the time unused is over.
 //
 // Prune also deletes outcome rows of [Guard.Tx] whose transactions ended longer ago than unused. These rows are not
 // counted. The user needs the privileges to delete from the fence table and the outcome table, and to read the lock

@@ -40,10 +40,9 @@ func (e *NoMarkError) Is(target error) bool { return target == ErrNoMark }
 // store ([ErrOtherDomain]), or the lock's store has lost its history ([StaleError].Ahead). After Reset, every earlier
 // holder fails its next [Guard.Check]. The next [Guard.Seal] succeeds, whatever its token and domain.
 //
-// Only an operator who knows that no process works under the old lock may call Reset: if such a process seals after the
-// reset, its seal is accepted. The parameter seen is the token that the operator saw, in [Guard.Marks] or in the error
-// text. If the mark has another token by now, nothing is done, and the error is a [*NoMarkError], which is an
-// [ErrNoMark].
+// Before you call Reset, make sure that no process works under the old lock. If such a process seals after the reset,
+// its seal is accepted. The parameter seen is the token that the operator saw, in [Guard.Marks] or in the error text.
+// If the mark has another token by now, nothing is done, and the error is a [*NoMarkError], which is an [ErrNoMark].
 //
 // Like a seal, Reset waits for the transactions that have checked the mark. When it returns nil, no write of an old
 // holder can follow. The wait ends when ctx ends, or after half a minute, and the error is then an [ErrRetry]. After

@@ -28,10 +28,11 @@ var errNoToken = errors.New("fence: the lease has no token to compare, because i
 // CheckRow costs one round trip. On MySQL and MariaDB it costs two round trips, and four at a lease's first check of a
 // row.
 //
-// CheckRow protects the row, and other data that every transaction reads and writes only after a CheckRow of this row,
-// such as the lines of an order. Make it the first statement of the transaction. Values that were read earlier are not
-// protected, and at REPEATABLE READ an earlier read fixes the snapshot for later reads. To use several rows,
-// check all of them before the first read, or use [Guard.Check]. If a read comes first, the databases differ:
+// CheckRow protects the row. It also protects other data, such as the lines of an order, if every transaction checks
+// this row before it reads or writes that data. Make CheckRow the first statement of the transaction. Values that were
+// read earlier are not protected, and at REPEATABLE READ an earlier read fixes the snapshot for later reads. To use
+// several rows, check all of them before the first read, or use [Guard.Check]. If a read comes first, the databases
+// differ:
 //
 //   - On Postgres, CheckRow returns an ErrRetry if the snapshot of tx is older than the commit of a transaction in
 //     which an older holder checked the row.

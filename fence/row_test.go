@@ -138,8 +138,8 @@ func TestCheckRowRefusesAColumnThatCutsTokensOff(t *testing.T) {
 	}
 }
 
-// Handwritten checks often count changed rows. On MySQL and MariaDB, an UPDATE that sets the token which the row
-// already has changes no row, so the newest holder seems to be rejected. CheckRow accepts it.
+// Handwritten checks often count changed rows. On MySQL and MariaDB, an UPDATE that writes the same token again counts
+// as no changed row. So such a check rejects the newest holder. CheckRow accepts that holder.
 func TestCountingChangedRowsRefusesTheNewestHolder(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")

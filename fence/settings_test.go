@@ -66,8 +66,8 @@ var (
 	}
 )
 
-// A guard does not depend on the caller's session settings: under each of these settings it does the same as in a
-// session with the default settings, and sees the same marks.
+// A guard does not depend on the caller's session settings. Under each of these settings it does the same as under the
+// default settings, and sees the same marks.
 func TestSessionSettingsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines[:3] {

@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/fence"
 )
 
-// The ctx of a seal or a fenced transaction may end at any moment, even after BEGIN was executed and before the call of
-// BEGIN returns. In no case does the pool keep a connection with an open transaction, which would keep the file's write
-// lock forever.
+// The ctx of a seal or a fenced transaction may end at any moment. It may even end after the database has executed
+// BEGIN, but before the call of BEGIN returns. In no case does the pool keep a connection with an open transaction,
+// which would keep the file's write lock forever.
 func TestNothingGivenUpLeavesATransactionInThePool(t *testing.T) {
 	t.Parallel()
 	tries, later := 600, 2*time.Microsecond

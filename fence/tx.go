@@ -16,11 +16,10 @@ import (
 // maxTries is how often Tx runs a transaction that the database rolls back each time.
 const maxTries = 10
 
-// Tx begins a transaction, calls [Guard.Check] for the resources, runs fn, and commits if fn returns nil.
-// If the database rolls the transaction back (a serialization failure, a deadlock, a lock wait that timed out),
-// Tx runs the transaction again from the beginning, ten times in all at most, with jittered delays.
-// After the last attempt the error is an [ErrRetry]. This applies to a rollback during the check,
-// during fn and at the commit.
+// Tx begins a transaction, calls [Guard.Check] for the resources, runs fn, and commits if fn returns nil. The database
+// may roll the transaction back because of a serialization failure, a deadlock or a lock wait that timed out. Tx then
+// runs the transaction again from the beginning, at most ten times in all, with jittered delays. After the last attempt
+// the error is an [ErrRetry]. This applies to a rollback during the check, during fn and at the commit.
 //
 // fn must obey three rules. It must have no effect except through tx, because it may run several times.
 // It must neither commit nor roll back. It must return every error that it gets from tx: MySQL and MariaDB roll back
@@ -29,11 +28,11 @@ const maxTries = 10
 // such as CREATE TABLE.
 //
 // The result is definite: nil means that one run of the transaction was committed, and an error means that nothing was
-// committed. For that, each transaction also writes a row of the outcome table. If the commit fails without an answer
-// of the database, for example because the connection breaks, Tx reads that row on another connection of the pool. It
-// repeats the read until the outcome is known. If the transaction was not committed because the connection broke, Tx
-// runs it again, as above. If the server rejects the commit for another reason, such as a deferred constraint, Tx does
-// not run the transaction again. It also does not repeat a transaction that Postgres ended because it idled (see
+// committed. For that, each transaction also writes a row of the outcome table. The commit may fail without an answer
+// of the database, for example because the connection breaks. Tx then reads that row on another connection of the pool,
+// and repeats the read until the outcome is known. If the transaction was not committed because the connection broke,
+// Tx runs it again, as above. If the server rejects the commit for another reason, such as a deferred constraint, Tx
+// does not run the transaction again. It also does not repeat a transaction that Postgres ended because it idled (see
 // Check), because that transaction would idle again. If the outcome is not known within 10 s, the error is an
 // [ErrUnknown]. SQLite has a second case of ErrUnknown: fn ignores the error of a statement that ends the transaction,
 // such as INSERT OR ROLLBACK. SQLite then commits every later write of fn.
