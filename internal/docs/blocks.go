@@ -25,8 +25,8 @@ func (b Block) String() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 // named matches the first line of a block that names a file: such a block is the whole file.
 var named = regexp.MustCompile(`^(?://|--|#) ([\w./-]+\.(?:go|sql|sh))\n`)
 
-// File returns the path that the first line of the block names, or an empty text if the block is not a whole file.
-// The commands on the page use files by these paths.
+// File returns the path that the first line of the block names, or an empty text if the block is not a whole file. The
+// commands on the page refer to the file by that path.
 func (b Block) File() string {
 	if m := named.FindStringSubmatch(b.Text); m != nil {
 		return m[1]

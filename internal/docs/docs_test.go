@@ -21,7 +21,8 @@ const root = "../.."
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testedBy names the test that compiles or runs the blocks of each language. The test itself lists its exceptions.
+// testedBy maps the language of a block to the test that compiles or runs the blocks of that language. Each of these
+// tests lists its own exceptions.
 var testedBy = map[string]string{
 	"go":      "TestGoIsCompiled",
 	"sql":     "TestSQLRuns",
@@ -29,7 +30,7 @@ var testedBy = map[string]string{
 	"text":    "", // blocks without a language contain drawings and output of other programs
 }
 
-// Every block of every page has a language, and a test that compiles or runs all blocks of that language.
+// Every block of every page has a language. For each language there is a test that compiles or runs its blocks.
 func TestEveryBlockIsTested(t *testing.T) {
 	t.Parallel()
 	tests := testsOfTheProject(t)
@@ -142,7 +143,7 @@ func blocks(t *testing.T, language string) []docs.Block {
 	return found
 }
 
-// pages returns the text of each page by its path.
+// pages returns a map from the path of each page to its text.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := docs.Pages(root)
@@ -169,7 +170,8 @@ func testsOfTheProject(t *testing.T) map[string]bool {
 	return found
 }
 
-// sources returns the text of each file of the project whose name has the suffix end, by its path.
+// sources returns the texts of all files of the project whose path has the suffix in the parameter end. The map's keys
+// are the paths.
 func sources(t *testing.T, end string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -195,7 +197,7 @@ func TestEveryFileThatIsNamedExists(t *testing.T) {
 	}
 }
 
-// Every promise that a test names by its number is on the page of guarantees.
+// If a test names a promise by its number, the page of guarantees has a promise with that number.
 func TestEveryPromiseThatIsNamedExists(t *testing.T) {
 	t.Parallel()
 	guarantees, found := pages(t)["docs/guarantees.md"], 0

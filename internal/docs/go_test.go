@@ -61,15 +61,15 @@ const given = `
 	must func(error)
 `
 
-// givenOn declares further names on single pages, because their type depends on the page.
+// givenOn declares names for single pages. For instance, the type of the variable client depends on the page.
 var givenOn = map[string]string{
 	"docs/redis.md": "client *redis.Client",
 	"docs/etcd.md":  "client *clientv3.Client",
 }
 
-// Every block of Go on a page compiles. Either it is part of an example that is tested elsewhere,
-// or this test compiles it: a whole file as it is, any other block as the body of a function.
-// An ellipsis in a block marks omitted code.
+// Every block of Go on a page compiles. If a block is part of an example, the tests of that example compile it. This
+// test compiles all other blocks. It compiles a whole file as it is, and any other block as the body of a function. An
+// ellipsis in a block marks omitted code.
 func TestGoIsCompiled(t *testing.T) {
 	t.Parallel()
 	var shown strings.Builder
@@ -114,7 +114,7 @@ func TestTheBackendPageShowsTheBackend(t *testing.T) {
 	require.NotZero(t, shown)
 }
 
-// The compiler of TestGoIsCompiled reports a block that does not compile.
+// TestGoIsCompiled would detect a block that does not compile: its compiler returns an error.
 func TestGoThatIsWrongIsFound(t *testing.T) {
 	t.Parallel()
 	compiler := newCompiler(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// servers maps a name in the first comment of a block to the servers on which the block must run.
+// servers maps a page to the servers on which the blocks of that page must run.
 var servers = map[string][]string{
 	"docs/postgres.md": {"PostgreSQL"},
 	"docs/advisory.md": {"PostgreSQL"},
@@ -29,7 +29,8 @@ var servers = map[string][]string{
 	"docs/fencing.md":  {"PostgreSQL", "MySQL", "MariaDB"},
 }
 
-// ofOne matches the first line of a block that is only for one kind of server, or for two similar ones.
+// ofOne matches the first line of a block that names its own servers. The block then runs on these servers instead of
+// those of its page.
 var ofOne = regexp.MustCompile(`^-- (PostgreSQL|MySQL and MariaDB|SQLite)\b`)
 
 // Every block of SQL runs on each of its servers, in a new database with all tables of the migrations.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile contains statements that an account may try. TestGrantsAreWhatTheySay lists which role may run
-// which statement.
+// hostile contains statements that TestGrantsAreWhatTheySay runs under each account. That test lists the statements
+// that each account is allowed to run.
 var hostile = map[string]string{
 	"look":         "SELECT count(*) FROM rowlock_lease",
 	"marks":        "SELECT count(*) FROM rowlock_lease_fence",
@@ -27,8 +27,8 @@ var hostile = map[string]string{
 	"empty":        "TRUNCATE TABLE rowlock_lease",
 }
 
-// SECURITY.md grants privileges to a program and to an observer. With them, each can run the statements
-// that the page allows, and none of the others.
+// SECURITY.md grants privileges to a program and to an observer. With these privileges, each of them can run the
+// statements that the page allows, and no other statement of the map hostile.
 func TestGrantsAreWhatTheySay(t *testing.T) {
 	t.Parallel()
 	may := map[string][]string{"a stranger": nil, "an observer": {"look", "marks"}, "a program": {"look", "hold"}}
@@ -59,8 +59,8 @@ func TestGrantsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// granted returns the statements of the block in SECURITY.md that grants privileges to the person in the parameter who,
-// with the name of the account.
+// granted returns the statements of one block in SECURITY.md: the block that grants privileges to the role in the
+// parameter who. It replaces the account in these statements by the parameter account.
 func granted(t *testing.T, server, who, account string) []string {
 	t.Helper()
 	if who == "a stranger" {

@@ -18,9 +18,9 @@ import (
 // trialsVariable names the environment variable that sets the number of trials.
 const trialsVariable = "ROWLOCK_TEST_BLACKHOLES" // such as 50
 
-// BlackHoles cuts holders off from their store, each after a different time since its grant.
-// The locker watching waits for the same name. The test fails unless each holder's context ended before watching was
-// granted the name. BlackHoles logs how long before.
+// BlackHoles cuts holders off from their store, at different times after their grants. For each holder, the locker in
+// the parameter watching waits for the same name. The test fails unless the holder's context ends before the store
+// grants the name to that locker. BlackHoles logs the shortest and the longest time between these two events.
 func BlackHoles(t *testing.T, watching *rowlock.Locker, hold func(name string) (lease *rowlock.Lease, cut func() error, err error)) {
 	t.Helper()
 	var mu sync.Mutex

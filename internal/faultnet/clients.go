@@ -1,5 +1,6 @@
-// Package faultnet puts a fault-injecting proxy between each client and its store, for the conformance suite.
-// A harness of the suite embeds [Clients], and adds methods that open a client and make a lease expire.
+// Package faultnet puts a fault-injecting proxy between each client and its store, for the conformance suite. A
+// harness of the suite embeds the type [Clients]. The harness adds two methods: one opens a client, and one makes a
+// lease expire.
 package faultnet
 
 import (
@@ -11,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// Clients are the open clients of a harness, each with its proxies. It implements locktest.Closer, Crasher, Partitioner
-// and ReplyDropper, and is safe for concurrent use.
+// Clients is the set of open clients of a harness. Each client has its own proxies. Clients implements
+// locktest.Closer, Crasher, Partitioner and ReplyDropper, and is safe for concurrent use.
 type Clients struct {
 	// AfterDrop determines what happens to a connection after one of its replies was dropped.
 	AfterDrop faultproxy.AfterDrop
@@ -37,7 +38,8 @@ func New(tb testing.TB) *Clients {
 	return c
 }
 
-// Add registers a client whose connections go through the proxies. Close calls closePool.
+// Add registers a client whose connections go through the proxies. The method Close later calls the function
+// closePool.
 func (c *Clients) Add(b driver.Backend, closePool func(), proxies ...*faultproxy.Proxy) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

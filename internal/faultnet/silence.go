@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	callLimit   = 200 * time.Millisecond // the time limit of the first trial of each step; a trial in which the network is cut lasts that long
+	callLimit   = 200 * time.Millisecond // the time limit of the first trial; a trial in which the network is cut lasts as long as its limit
 	longestCall = 30 * time.Second       // the time limit is doubled up to this value
 	mostSteps   = 300
 	grace       = 30 * time.Second // a call that still runs this long after its ctx has ended is considered unlimited
 )
 
-// Silence checks that a call ends with its context, no matter when the server stops answering.
-// A step of a call is one message to the server. In each trial, Silence cuts the network after one more step:
-// the server gets that message, but no reply arrives. The test fails unless each call returns within 30 seconds
-// after its context has ended, and unless the call has more than least steps. For each trial, the function open makes a
-// new connection. It returns the proxy, the call, and a function that closes the connection.
+// Silence checks that a call ends with its context, no matter when the server stops answering. A step of a call is one
+// message to the server. Silence makes many trials, and cuts the network one step later in each trial. The server gets
+// the message of that step, but its reply is lost. The test fails if a call returns later than 30 seconds after its
+// context has ended. It also fails if the call has at most as many steps as the parameter least says. For each trial,
+// the function open makes a new connection. It returns the proxy, the call, and a function that closes the connection.
 //
 // If the context of a call ends before the network is cut, the machine was too busy, and the trial proves nothing.
 // Silence then retries the step with twice the time.

@@ -33,7 +33,7 @@ func TestSilenceOnABusyMachine(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { require.NoError(t, listener.Close()) })
-	cut := map[int]bool{} // the trials that were cut, by the number of answers before the cut
+	cut := map[int]bool{} // the numbers of answers after which a trial was cut
 	faultnet.Silence(t, 2, func() (*faultproxy.Proxy, func(context.Context) error, func()) {
 		proxy, err := faultproxy.New(listener.Addr().String())
 		require.NoError(t, err)

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// cancelCode is the number at the start of PostgreSQL's cancel request. A client sends nothing else on the connection
-// of a cancel request:
+// cancelCode is the number at the start of PostgreSQL's cancel request. A client opens a separate connection for a
+// cancel request, and sends nothing else on it.
 const cancelCode = 80877102
 
-// cancelLimit is more than PgBouncer's cancel_wait_timeout, 10 s.
+// cancelLimit limits how long the proxy waits until the server closes the connection of a cancel request. It is longer
+// than PgBouncer's cancel_wait_timeout, which is 10 s.
 const cancelLimit = 15 * time.Second
 
 func isCancel(b []byte) bool {

@@ -60,7 +60,7 @@ func TestARequestToCancelIsDelivered(t *testing.T) {
 		for range 1000 {
 			client, server := cancel(t)
 			p.Reset()
-			stays(t, server, time.Millisecond) // when Reset returns, everything that it sends has arrived
+			stays(t, server, time.Millisecond) // when Reset returns, the server has received everything that Reset sends
 			_, err := receive(t, client, patience)
 			require.Error(t, err)
 			server.Close()

@@ -71,11 +71,10 @@ func (p *Proxy) Reset() {
 	}
 }
 
-// DropReplies drops the next n replies, on any connection. Each request reaches the server, which carries it out,
-// but the client gets no reply. A reply is everything that the server sends after a request.
-// Bytes that the server sends without a request are forwarded. Opening a connection also needs requests,
-// so open it before DropReplies unless the test is about opening. DropReplies(0, Hang) cancels the drops
-// that are left.
+// DropReplies drops the next n replies, on any connection. Each request reaches the server, which carries it out, but
+// the client gets no reply. A reply is everything that the server sends after a request. Bytes that the server sends
+// without a request are forwarded. A client also sends requests while it opens a connection. Open the connection
+// before you call DropReplies, unless the test is about opening. DropReplies(0, Hang) cancels the drops that are left.
 func (p *Proxy) DropReplies(n int, then AfterDrop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,8 +95,8 @@ func (p *Proxy) Sent() int {
 	return p.sent
 }
 
-// PointAt sends all later connections to another server, given as host:port, as a virtual IP address does
-// after a failover. Open connections continue.
+// PointAt connects all later clients to another server, target (host:port). A virtual IP address does the same after a
+// failover. Open connections continue.
 func (p *Proxy) PointAt(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

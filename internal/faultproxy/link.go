@@ -102,7 +102,7 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 			continue
 		}
 		switch {
-		case l.silenced(d): // keeps the link open until the other side closes
+		case l.silenced(d): // the link stays open until the other side closes its connection
 		case !errors.Is(err, io.EOF) || to.CloseWrite() != nil:
 			l.abort()
 		}

@@ -23,7 +23,7 @@ type Proxy struct {
 	target string
 	closed bool
 	cut    bool
-	cutAt  int // the network is cut when sent reaches this value; 0: never
+	cutAt  int // the network is cut when the field sent reaches this value; 0: never
 	// cutFrom returns true for the addresses of clients that are cut off. It is nil if no client is cut off.
 	cutFrom func(net.Addr) bool
 	delay   time.Duration
@@ -36,9 +36,8 @@ type Proxy struct {
 // New starts a proxy on a free loopback port, in front of the server at target (host:port).
 func New(target string) (*Proxy, error) { return NewAt("127.0.0.1:0", target, 0) }
 
-// NewAt starts a proxy that clients reach at addr (host:port). If the server does not listen,
-// the proxy retries to connect for the time patience. It has already accepted the client,
-// so it cannot pass the server's refusal on to the client.
+// NewAt starts a proxy that clients reach at addr (host:port). If the server refuses a connection, the proxy retries
+// for the duration patience. The proxy has already accepted the client by then, so it cannot refuse the client.
 func NewAt(addr, target string, patience time.Duration) (*Proxy, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {

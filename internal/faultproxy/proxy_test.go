@@ -92,7 +92,7 @@ func newProxy(t *testing.T) (*faultproxy.Proxy, *server) {
 	s := newServer(t)
 	p, err := faultproxy.New(s.listener.Addr().String())
 	require.NoError(t, err)
-	t.Cleanup(p.Close) // runs before the server's cleanup, which waits until the proxy's connections are closed
+	t.Cleanup(p.Close) // the proxy is closed before the server's cleanup, which waits until the proxy's connections are closed
 	return p, s
 }
 
@@ -329,5 +329,5 @@ func TestPointAt(t *testing.T) {
 	roundTrip(t, after, other, "b")
 	roundTrip(t, before, one, "c")
 	require.NoError(t, after.Close())
-	p.Close() // closed before the servers, whose cleanups wait until their connections are closed
+	p.Close() // the cleanups of both servers wait until the proxy's connections are closed
 }

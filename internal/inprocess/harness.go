@@ -118,7 +118,7 @@ func set(b driver.Backend, change func(*client)) error {
 	return nil
 }
 
-// client is one client's connection to the store, with the faults that it has.
+// client is one client's connection to the store, together with the faults that the test has caused on it.
 type client struct {
 	Store
 	end                 func() error

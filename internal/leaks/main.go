@@ -9,13 +9,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is longer than the time that any function in lingering takes.
+// patience is longer than any function in the list lingering runs.
 const patience = 16 * time.Second
 
 // lingering lists functions that end by themselves, but later than the call that started them.
 var lingering = []goleak.Option{
-	// If a statement was cancelled, pgx sends the cancel request in the background, and waits for the server for up
-	// to 15 s. Closing a pgx pool waits for that goroutine. Closing a pool of database/sql does not.
+	// If a statement was cancelled, pgx sends the cancel request in the background, and waits for the server for up to
+	// 15 s. If a pgx pool is closed, Close waits for that goroutine. If a pool of database/sql is closed, Close does
+	// not wait for it.
 	goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn.(*PgConn).asyncClose.func1"),
 	// If a client connects while the server closes its listener, the client gets no reply.
 	// Linux sends the packet again after 1 s, and then the connection is refused.
@@ -29,8 +30,8 @@ func Main(m goleak.TestingM) { goleak.VerifyTestMain(patient{m}) }
 
 type patient struct{ goleak.TestingM }
 
-// Run runs the tests. Then it waits until no lingering goroutine is left, for at most patience.
-// It does not wait if another kind of goroutine is left.
+// Run runs the tests. If they pass, it waits until the goroutines of the list lingering have ended, for at most the
+// time patience. It does not wait if a goroutine that is not in the list is left.
 func (p patient) Run() int {
 	code := p.TestingM.Run()
 	if code == 0 {

@@ -22,7 +22,8 @@ func TestMainWaitsForLingeringGoroutines(t *testing.T) {
 	require.NoError(t, goleak.Find())
 }
 
-// Main does not wait for goroutines that are not in lingering. For those in lingering it waits at most patience.
+// Main does not wait for goroutines that are not in the list lingering. For goroutines in the list it waits at most
+// the time patience.
 func TestALeakIsNotWaitedFor(t *testing.T) {
 	release := make(chan struct{})
 	go func() { <-release }()

@@ -1,7 +1,7 @@
-// Package model has two models of the protocol, and a search that visits every state of them.
-// The models are the executable specification of the protocol. The tests check invariants in all states.
-// They also show which parts of the protocol each invariant needs: without such a part,
-// the search finds a shortest path to a violation. The tests use these names for the invariants:
+// Package model has two models of the protocol, and a search that visits every state of them. The models are the
+// executable specification of the protocol. The tests check invariants in all states. They also show which parts of
+// the protocol each invariant needs. If a test leaves out such a part, the search finds a shortest path to a
+// violation. The tests use these names for the invariants:
 //
 //   - S4: at most one process trusts its lease.
 //   - S5: tokens rise in the order of the writes.
@@ -9,12 +9,11 @@
 //
 // # The fence
 //
-// [Fence] has no clock. A lease expires at any moment, and its holder never notices.
-// The holder's requests arrive at any later time and in any order, and a seal may arrive several times.
-// A client reads a value and replaces it in a transaction, whose check and commit are two steps.
-// The lease store may fail over and lose its last grant. The resource loses no writes.
-// A process that acquires the lease a second time is modelled as another client, because its memory of the first
-// lease does not matter.
+// [Fence] has no clock. A lease expires at any moment, and its holder never notices. The holder's requests arrive at
+// any later time and in any order, and a seal may arrive several times. A client reads a value and replaces it in a
+// transaction, whose check and commit are two steps. The lease store may fail over and lose its last grant. The
+// resource loses no writes. If a process acquires the lease a second time, the model treats it as another client. That
+// is sufficient, because the process uses nothing that it remembers of the first lease.
 //
 // If the lease store has no tokens, a claim lets the resource make the token. The steps of a claim run
 // in one transaction of the resource. Between them, the lease store confirms the lease.
@@ -27,18 +26,18 @@
 //
 // # The lease
 //
-// [Lease] models clocks that tick at the same time, and a network that delays and loses messages.
-// Processes send acquires and repeat them, renew and release. A replica of the store lags behind by any number
-// of writes, and takes over any number of times. A process may restart at any time and use another nonce.
-// The model stores the remaining times, so the search covers runs of any length.
+// [Lease] models clocks that tick at the same time, and a network that delays and loses messages. Processes send and
+// repeat acquire requests, and they renew and release their leases. A replica lags behind the store by any number of
+// writes. The store fails over to the replica any number of times. A process may restart at any time and use another
+// nonce. The model stores the remaining times, so the search covers runs of any length.
 //
 // The model of the lease leaves out:
 //
 //   - Clocks with different rates. The margin covers a limited difference.
 //   - An old primary that still grants after a failover. No client can protect against that.
 //   - A third process.
-//   - Requests of an acquisition that reach the store after its process has started again.
-//   - Minimum holds and hand-over delays, which only make a name unavailable for longer.
+//   - A process that crashes and starts again while requests of its earlier acquisition are still in transit.
+//   - Minimum holds and hand-over delays. They only close a lock for longer.
 //   - Times shorter than a tick.
 //
 // Exclusion does not depend on tokens, so the model of the lease has none.

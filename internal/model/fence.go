@@ -19,7 +19,7 @@ type Check uint8
 const (
 	NoCheck      Check = iota
 	CheckAtLeast       // the token must not be smaller than the mark; a larger token raises the mark
-	CheckSealed        // the mark must have the nonce of the grant, so the grant must have sealed
+	CheckSealed        // the mark must have the nonce of the writer's grant, which only a seal stores there
 )
 
 // Fence models clients that read a value and replace it, under a lease that may expire at any moment without
@@ -30,17 +30,17 @@ type Fence struct {
 
 	Seal      Seal
 	SealLate  bool // clients seal after the first read instead of before it
-	Unsealed  int  // the last clients do not seal; this is their number
+	Unsealed  int  // this many clients, the ones with the highest index, do not seal
 	Check     Check
 	NotHeld   bool // the mark can change between a transaction's check and its commit
 	ReadRaise bool // each read raises the mark to the reader's token, and is rejected if the token is smaller
 
 	Shared     bool // the lease store does not exclude, so several clients can hold the lease at the same time
 	ProveFirst bool // a claim proves its lease before it locks the mark, instead of afterwards
-	Reclaims   bool // if another claim has replaced a client's claim, the client claims again and uses its earlier read
+	Reclaims   bool // a client whose claim was replaced by another claim claims again, but does not read again
 
 	Failovers int  // the number of failovers of the lease store; each loses the last grant
-	Floor     bool // after a failover, tokens are larger than all earlier ones, including lost ones
+	Floor     bool // after a failover, new tokens are larger than all earlier tokens, including those of lost grants
 }
 
 // phase is the progress of a client.
@@ -70,7 +70,7 @@ type FenceState struct {
 	value    uint8 // the number of writes, which a read returns
 	last     write // the last write to the resource
 	lost     bool  // the last write replaced a value that its writer had not read
-	fell     bool  // the grant of the last write is older than the grant of the write before it, or is another grant with the same token
+	fell     bool  // the last write has a smaller token than the write before it, or the same token from another grant
 
 	clients [3]fenceClient
 }
@@ -88,11 +88,11 @@ type write struct {
 	by    uint8
 }
 
-// TokensFell reports a violation of S5: in the order of the writes, tokens never decrease, and each belongs
-// to one grant.
+// TokensFell reports a violation of S5. S5 says that tokens never decrease in the order of the writes, and that each
+// token belongs to one grant.
 func (s FenceState) TokensFell() bool { return s.fell }
 
-// UpdateLost reports a violation of S5': each write replaces the value that its writer has read.
+// UpdateLost reports a violation of S5'. S5' says that each write replaces the value that its writer has read.
 func (s FenceState) UpdateLost() bool { return s.lost }
 
 // Writes returns the number of committed writes.

@@ -20,8 +20,9 @@ func shippedFence() model.Fence {
 	return model.Fence{Clients: 3, Writes: 2, Seal: model.SealNewer, Check: model.CheckSealed}
 }
 
-// The fence rejects stale writers, so no update is lost, no matter how late writes and seals arrive
-// and how often leases expire. Without one of its parts, or without tokens that survive a failover, it does not.
+// The fence rejects stale writers, so no update is lost, no matter how late writes and seals arrive and how often
+// leases expire. The other cases leave out one part of the fence, or let a failover lose tokens. Most of them lose an
+// update or let a token decrease.
 func TestFence(t *testing.T) {
 	for name, c := range map[string]struct {
 		change     func(*model.Fence)
@@ -49,9 +50,9 @@ func TestFence(t *testing.T) {
 			m.Seal, m.Check, m.Failovers = model.NoSeal, model.CheckAtLeast, 2
 		}, breaks, breaks},
 
-		// Sealing with an equal token does harm only if a failover makes the same token twice.
-		// Then two grants write with the same token. Comparing the nonce in the check does not help,
-		// because a repeated seal of one grant replaces the nonce of the other grant.
+		// A seal with an equal token does harm only if the store makes the same token twice because of a failover.
+		// Then two grants write with the same token. The check compares nonces, but that does not help. A repeated
+		// seal of one grant replaces the nonce of the other grant.
 		"seal with <=": {func(m *model.Fence) { m.Seal = model.SealEqual }, holds, holds},
 		"seal with <=, failover": {func(m *model.Fence) {
 			m.Seal, m.Failovers, m.Floor = model.SealEqual, 2, true
@@ -63,11 +64,11 @@ func TestFence(t *testing.T) {
 			m.Seal, m.Check, m.Failovers = model.SealEqual, model.CheckAtLeast, 2
 		}, breaks, breaks},
 
-		// A claim needs no token from the lease store. If the lease store excludes, writes are in the order
-		// of the holds. For that, the claim must prove its lease while the mark is locked.
-		// Otherwise a late claim can replace the claim of the next holder. If the lease store does not exclude,
-		// writes have no such order, but no update is lost. There is one exception:
-		// a client whose claim was replaced claims again, and uses its old read.
+		// A claim needs no token from the lease store. If the lease store excludes other holders, the writes have the
+		// order of the grants. For that order, the claim must prove its lease while the mark is locked. Otherwise a
+		// late claim can replace the claim of the next holder. If the lease store does not exclude other holders, the
+		// writes have no such order, but no update is lost. There is one exception. An update can be lost if a client
+		// claims again after its claim was replaced, and still uses its old read.
 		"claim":                         {func(m *model.Fence) { m.Seal = model.SealClaim }, holds, holds},
 		"claim, failover":               {func(m *model.Fence) { m.Seal, m.Failovers, m.Floor = model.SealClaim, 2, true }, holds, holds},
 		"claim, proof before the lock":  {func(m *model.Fence) { m.Seal, m.ProveFirst = model.SealClaim, true }, breaks, holds},
@@ -100,8 +101,8 @@ func fencedReads(m *model.Fence) {
 	m.Seal, m.Check, m.ReadRaise = model.NoSeal, model.CheckAtLeast, true
 }
 
-// The search takes every step of the fence model at least once. So the invariants do not hold only
-// because some steps never happen.
+// The search takes every step of the fence model at least once. If some steps never happened, the invariants might
+// hold only for that reason.
 func TestFenceModelIsNotVacuous(t *testing.T) {
 	m := shippedFence()
 	m.Failovers, m.Floor = 2, true

@@ -5,20 +5,20 @@ package model
 // The model stores only remaining times, so it covers runs of any length.
 type Lease struct {
 	TTL      uint8 // in ticks
-	Margin   uint8 // how many ticks before the TTL a process stops trusting its lease
+	Margin   uint8 // the deadline is this many ticks before the end of the TTL
 	Requests int   // the number of requests that one process can have in transit at the same time, at most 2
 
-	FromReply      bool // the deadline counts from the reply, not from before the request was sent
-	ExpiryRevives  bool // a reply after the deadline revives the lease
-	ReleaseRevives bool // a reply after the release revives the lease
+	FromReply      bool // variant: the deadline counts from the arrival of the reply instead of from the sending of the request
+	ExpiryRevives  bool // variant: a process trusts its lease again if a reply arrives after the deadline
+	ReleaseRevives bool // variant: a process trusts its lease again if a reply arrives after the release
 
-	RenewAny     bool // the store renews any live grant without comparing nonces
-	RenewExpired bool // the store renews a grant that has expired and was not granted again
-	ReleaseAny   bool // the store releases any grant without comparing nonces
+	RenewAny     bool // variant: the store renews any live grant without comparing nonces
+	RenewExpired bool // variant: the store renews an expired grant if it has granted nothing since
+	ReleaseAny   bool // variant: the store releases any grant without comparing nonces
 
-	ClockStep  uint8 // the store fails over to a replica that lags behind, any number of times
-	Failover   bool  // the number of ticks after a failover during which nothing is granted
-	Quarantine uint8 // ticks after a failover during which nothing is granted
+	ClockStep  uint8 // the store's clock may be set forward once, by this many ticks
+	Failover   bool  // the store may fail over to a replica that lags behind, any number of times
+	Quarantine uint8 // for this many ticks after a failover, the store grants nothing
 }
 
 // grant is the last grant in the store's row, with its remaining ticks.
@@ -43,7 +43,7 @@ type life uint8
 const (
 	asleep   life = iota
 	asking        // has sent an acquire, and may send it again
-	trusting      // has received the grant, and renews
+	trusting      // has received the grant, and renews its lease
 	lost          // permanently
 	released      // the process never trusts the lease again; the release may be in transit
 )

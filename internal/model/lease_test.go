@@ -15,9 +15,9 @@ func shippedLease() model.Lease { return model.Lease{TTL: 3, Requests: 2} }
 // failover lets a lagging replica take over at any moment. After that, the replica grants nothing for one TTL.
 func failover(m *model.Lease) { m.Requests, m.Failover, m.Quarantine = 1, true, m.TTL }
 
-// Two processes never trust their leases at the same time, no matter how messages are delayed or lost.
-// If a part of the protocol is missing or an assumption is broken, they may, unless another part of the protocol
-// prevents it.
+// Two processes never trust their leases at the same time, no matter how messages are delayed or lost. Some cases
+// leave out a part of the protocol or break an assumption. There a double hold is possible, unless another part of the
+// protocol prevents it.
 func TestLease(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*model.Lease)
@@ -35,7 +35,7 @@ func TestLease(t *testing.T) {
 		"no quarantine":              {func(m *model.Lease) { failover(m); m.Quarantine = 0 }, breaks},
 		"quarantine too short":       {func(m *model.Lease) { failover(m); m.Quarantine-- }, breaks},
 
-		// The protocol assumes that no step of the store's clock exceeds the margin.
+		// The protocol assumes that the store's clock is never set forward by more than the margin.
 		"clock steps by the margin":           {func(m *model.Lease) { m.Margin, m.ClockStep = 1, 1 }, holds},
 		"clock steps by the margin, failover": {func(m *model.Lease) { failover(m); m.Margin, m.ClockStep = 1, 1 }, holds},
 		"clock steps by more":                 {func(m *model.Lease) { m.Margin, m.ClockStep = 1, 2 }, breaks},
@@ -44,12 +44,11 @@ func TestLease(t *testing.T) {
 		// revive the lease.
 		"released leases revive": {func(m *model.Lease) { m.ReleaseRevives = true }, breaks},
 
-		// Two rules protect after the deadline: a process never trusts a lost lease again,
-		// and the store renews only the grant that is live in its row. Each rule alone is enough.
-		// With only the second rule, a late reply proves that the store renewed this grant while it was live,
-		// so trusting the lease breaks no exclusion. With only the first rule, the process's deadline has passed
-		// before another grant can be in the row, so it ignores the reply. Without both rules,
-		// two processes can trust their leases.
+		// Two rules protect after the deadline. Rule 1: a process never trusts a lost lease again. Rule 2: the store
+		// renews only the grant that is live in its row. Each rule alone is enough. With rule 2 alone, a late reply
+		// proves that the store renewed this grant while the grant was live. So the process may trust its lease again.
+		// With rule 1 alone, the row can contain another grant only after the process's deadline. So the process
+		// ignores the late reply. Without both rules, two processes can trust their leases at the same time.
 		"expired leases revive":           {func(m *model.Lease) { m.ExpiryRevives = true }, holds},
 		"expired leases revive, failover": {func(m *model.Lease) { failover(m); m.ExpiryRevives = true }, holds},
 		"another's grant is renewed":      {func(m *model.Lease) { m.RenewAny = true }, holds},
@@ -59,8 +58,8 @@ func TestLease(t *testing.T) {
 		"an expired grant is renewed":           {func(m *model.Lease) { m.RenewExpired = true }, holds},
 		"an expired grant is renewed, failover": {func(m *model.Lease) { failover(m); m.RenewExpired = true }, holds},
 
-		// After a failover, the row may contain an old grant of another process. If the store accepts a renewal
-		// of that grant, a process trusts a row that the other process may still release.
+		// After a failover, the row may contain an old grant of another process. If the store compares no nonces, it
+		// renews that old grant for this process. The other process may still release the grant.
 		"another's grant is renewed, failover": {func(m *model.Lease) { failover(m); m.RenewAny = true }, breaks},
 
 		// Renewing an expired grant is harmful only if a failover has lost a grant that was made after the expiry.
@@ -82,8 +81,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// The search takes every step of the lease model at least once. So the invariant does not hold only
-// because some steps never happen.
+// The search takes every step of the lease model at least once. If some steps never happened, the invariant might hold
+// only for that reason.
 func TestLeaseModelIsNotVacuous(t *testing.T) {
 	m := shippedLease()
 	failover(&m)

@@ -22,8 +22,8 @@ type State interface {
 type Model[S State] interface {
 	// Start returns the first state.
 	Start() S
-	// Next calls add with each step that is possible in s and the state after it. It adds the same steps for
-	// the same s.
+	// Next calls the function add for each step that is possible in the state s. It passes the step and the state
+	// after the step. It is deterministic: for the same s, it adds the same steps.
 	Next(s S, add func(Step, S))
 }
 
@@ -31,12 +31,12 @@ type Model[S State] interface {
 type Result struct {
 	States int             // the number of visited states: all states, if there is no violation
 	Depth  int             // the number of steps from the start to the last visited state
-	Taken  map[string]bool // how often each step was taken, by [Step].What
+	Taken  map[string]bool // the steps that the search took: their [Step].What
 	Trace  []string        // a shortest path to a violation; empty if there is none
 }
 
-// visit is a state, and the visit from which it was first reached. The step between the two is not stored,
-// because trace can compute it.
+// visit is a visited state. It also records the state from which the search first reached it. The step between these
+// two states is not stored, because the method trace can compute it.
 type visit[S State] struct {
 	state S
 	from  int32 // index of the visit from which this state was reached

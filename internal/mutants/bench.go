@@ -26,7 +26,7 @@ type result struct {
 	err  error // the reason why the mutant is not caught
 }
 
-// sound runs the tests in the list all on the code without a defect. It returns an error if one of them fails.
+// sound runs the tests of all mutants on the code without a defect. It returns an error if a test fails.
 func (b bench) sound(ctx context.Context, all []mutant) error {
 	byPackage := map[string]suite{}
 	for _, m := range all {
@@ -79,8 +79,8 @@ func (b bench) run(ctx context.Context, all []mutant, together int) []result {
 	return results
 }
 
-// catch builds the mutant m and runs its tests. It returns nil if each of them fails, which means
-// that it finds the defect.
+// catch builds the mutant m and runs its tests. A test finds the defect if it fails. The method catch returns nil if
+// every test finds the defect.
 func (b bench) catch(ctx context.Context, m mutant, id string) error {
 	texts, err := m.mutated()
 	if err != nil {

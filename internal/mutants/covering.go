@@ -31,9 +31,9 @@ type block struct {
 	ran      bool
 }
 
-// coverings runs each test alone, and returns the blocks of the package that it executes.
-// A test that fails without a defect is useless here. That test is left out of the result all, and its error is in the
-// result broken.
+// coverings runs each test alone, and returns the blocks of the package that it executes. A test that fails on the
+// code without a defect cannot find one. The result all leaves that test out, and the result broken contains its
+// error.
 func (b bench) coverings(ctx context.Context, d draw, together int) (all []covering, broken, err error) {
 	skip, err := regexp.Compile(d.skip)
 	if err != nil {
@@ -101,9 +101,9 @@ func cover(ctx context.Context, pkg, name, program, profile string) (covering, e
 	return c, lines.Err()
 }
 
-// covers reports whether the test may execute the changed code. Go's coverage has no blocks for the expressions
-// of a case. For a change there, the test must execute the function. It has no blocks outside of functions either.
-// Such a change counts as covered by every test.
+// covers reports whether the test may execute the changed code. Go's coverage has no blocks for the expressions of a
+// case. A test covers a change in such an expression if it executes the surrounding function. Go's coverage has no
+// blocks outside of functions either. A change there counts as covered by every test.
 func (c covering) covers(d change) bool {
 	if d.function == [2]int{} {
 		return true

@@ -22,15 +22,16 @@ type edit struct {
 	imports  []string
 }
 
-// in returns an edit of the body of a function. The parameter imports lists packages that the new words need.
+// The function in returns an edit of the body of a function. The parameter imports lists packages that the new words
+// need.
 func in(folder, function, old, new string, imports ...string) []edit {
 	return []edit{{folder: folder, function: function, old: old, new: new, imports: imports}}
 }
 
-// file returns an edit of an SQL or Lua file.
+// The function file returns an edit of an SQL or Lua file.
 func file(path, old, new string) []edit { return []edit{{file: path, old: old, new: new}} }
 
-// both joins the edits of one mutant.
+// The function both joins the edits of one mutant into one list.
 func both(edits ...[]edit) []edit { return slices.Concat(edits...) }
 
 // String returns the name of the function or the path of the file.
@@ -77,7 +78,8 @@ func (e edit) apply(texts map[string][]byte) error {
 	return nil
 }
 
-// find returns the position of the sequence old in words. It must occur exactly once.
+// find returns where the words in the parameter old begin and end. They must occur exactly once in the parameter
+// words.
 func (e edit) find(words, old []word) (at span, err error) {
 	found := 0
 	for i := range words {
@@ -157,7 +159,8 @@ func (e edit) imported(parsed *ast.File) string {
 	return b.String()
 }
 
-// read returns the file from texts, if an earlier edit has changed it, or else from the disk.
+// read returns the text of a file. If an earlier edit has changed the file, it returns the changed text from the
+// parameter texts. Otherwise it reads the file from the disk.
 func read(path string, texts map[string][]byte) ([]byte, error) {
 	if text, ok := texts[path]; ok {
 		return text, nil

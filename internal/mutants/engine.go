@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// root returns suites with tests of the engine: tests in the root package, and tests in virtual time,
-// which are in package internal/simulate.
+// The function root returns the suites of the tests with these names. Tests in virtual time are in package
+// internal/simulate, and all others are in the root package.
 func root(names ...string) []suite {
 	own, simulated := suite{pkg: "."}, suite{pkg: "internal/simulate"}
 	for _, name := range names {

@@ -1,6 +1,6 @@
 package main
 
-// behind returns a suite of tests of package fence.
+// The function behind returns the suite of the tests of package fence with these names.
 func behind(names ...string) []suite { return []suite{{"fence", names}} }
 
 // fences lists defects in the code that rejects stale writers.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// change is a generated defect: it replaces the text of file from start to end.
+// change is a generated defect. It replaces the bytes of the file from the offset start to the offset end.
 type change struct {
 	file       string
 	at         token.Position // of start
@@ -119,7 +119,7 @@ func (g *generator) swap(at token.Pos, op token.Token) {
 	}
 }
 
-// remove adds changes that delete a statement, such as a call or an assignment.
+// The method remove adds changes. Each of them deletes a statement, such as a call or an assignment.
 func (g *generator) remove(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -133,7 +133,8 @@ func (g *generator) remove(list []ast.Stmt) {
 	}
 }
 
-// returns adds changes that make a function return nil instead of an error, or the opposite of a bool.
+// The method returns adds changes to return statements: they return nil instead of an error, or the opposite of a
+// bool.
 func (g *generator) returns(signature *ast.FuncType, body *ast.BlockStmt) {
 	if body == nil || signature.Results == nil {
 		return

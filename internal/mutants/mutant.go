@@ -8,18 +8,18 @@ import (
 // mutant is a defect that the library might have.
 type mutant struct {
 	name   string  // what it does
-	breaks string  // the promises that the defect breaks, and the properties of docs/torture
-	edits  []edit  // more than one if two parts of the code keep the same promise, so that only both defects together show
-	tests  []suite // the tests that must find the defect, each of them
+	breaks string  // the promises and the properties of docs/torture that the defect breaks
+	edits  []edit  // several if two parts of the code protect the same promise: only a defect in both parts breaks it
+	tests  []suite // each of these tests must find the defect
 }
 
 // suite names tests of one package.
 type suite struct {
 	pkg   string
-	names []string // a subtest is written after a slash; the name leaks is the check for goroutines in TestMain
+	names []string // a subtest follows its test's name and a slash; the constant leaks stands for the check for goroutines in TestMain
 }
 
-// leaks is the name for the check in TestMain that every goroutine has ended.
+// leaks is the name that stands for a check in TestMain: every goroutine must have ended.
 const leaks = "goleak"
 
 func (s suite) pattern() string {

@@ -37,7 +37,8 @@ const (
 	unfit     outcome = "does not compile"
 )
 
-// random tries changes of a package in a random order that the seed determines, until enough of them have compiled.
+// The method random tries changes of a package until enough of them have compiled. Their order is random, and the seed
+// determines it.
 func (b bench) random(ctx context.Context, d draw, together int) error {
 	changes, err := changesOf(ctx, d.pkg, d.files)
 	if err != nil {
@@ -166,8 +167,8 @@ func rounds(c change, tests []covering) []round {
 
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)|^(goleak): Errors|^panic: test (timed out)`)
 
-// fails runs the tests. It returns the name of a test that fails, or another failure, or an empty text
-// if all tests pass.
+// The method fails runs the tests. If a test fails, it returns the test's name. For any other failure it returns a
+// description. If all tests pass, it returns an empty text.
 func (r round) fails(ctx context.Context, program string) (by string) {
 	limit := 30*time.Second + 3*r.took
 	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout="+limit.String(), "-test.run="+r.pattern())

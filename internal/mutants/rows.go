@@ -9,7 +9,7 @@ func onSQLite(cases ...string) []suite {
 	return []suite{s}
 }
 
-// stepped returns a suite with tests in which a database's clock is set forward or back.
+// The function stepped returns a suite with tests in which a database's clock is set forward or back.
 func stepped(names ...string) []suite {
 	s := suite{pkg: "internal/clockstep"}
 	for _, name := range names {

@@ -32,8 +32,8 @@ func (j *joined) Error() string {
 
 func (j *joined) Unwrap() []error { return j.errs }
 
-// Text returns the text of err on one line, without repeated lines. Drivers report each address that they
-// tried on a line of its own, and pgx reports each address twice, with and without TLS.
+// Text returns the text of err on one line, without repeated lines. A driver tries several addresses, and reports each
+// failed attempt on a separate line. The driver pgx reports each address twice, once with TLS and once without.
 func Text(err error) string {
 	var b strings.Builder
 	said := map[string]bool{}

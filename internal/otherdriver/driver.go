@@ -1,6 +1,6 @@
-// Package otherdriver is a PostgreSQL driver for tests that behaves like lib/pq.
-// It gives access neither to a pgx connection nor to a socket, does not report the server process of the login,
-// and opens connections without a context. It wraps pgx's driver and hides these features.
+// Package otherdriver is a PostgreSQL driver for tests that behaves like lib/pq. It gives no access to a pgx
+// connection or to a socket. It does not report the id of the server process that the server sends at login. It opens
+// connections without a context. It wraps pgx's driver and hides these features.
 package otherdriver
 
 import (

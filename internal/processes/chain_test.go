@@ -14,12 +14,13 @@ import (
 const (
 	durationVariable = "ROWLOCK_TEST_CHAIN" // such as 60s
 	shortRun         = 8 * time.Second
-	longestCoverage  = time.Minute // a run is extended by at most this, until each kind of rejection has occurred
+	longestCoverage  = time.Minute // a run continues until each kind of rejection has occurred, for at most this much longer
 	fullControl      = 15 * time.Second
-	longestControl   = time.Minute // the control run lasts at most this long, until an update is lost
+	longestControl   = time.Minute // the control run continues until an update is lost, for at most this long
 )
 
-// duration returns the length of the fenced run, and whether the environment variable sets it.
+// duration returns the length of the run with the fence. The result asked tells whether the environment variable
+// ROWLOCK_TEST_CHAIN sets the length.
 func duration(t *testing.T) (d time.Duration, asked bool) {
 	t.Helper()
 	text := os.Getenv(durationVariable)
@@ -31,9 +32,9 @@ func duration(t *testing.T) (d time.Duration, asked bool) {
 	return d, true
 }
 
-// Promise: the writer of each link had read the link before it, tokens never decrease, and each token has one holder.
-// Eight processes compete for two locks. Faults hit them between read and write: they are suspended for longer
-// than their TTL, lose their lock by ForceRelease, or are killed. Others are suspended inside a transaction.
+// Promise: the writer of each link had read the previous link, tokens never decrease, and each token has one holder.
+// Eight processes compete for two locks. Faults hit these processes between a read and a write: a process is suspended
+// for longer than its TTL, loses its lock by ForceRelease, or is killed. Others are suspended inside a transaction.
 // Processes then try stale writes, which the lease or the database rejects.
 func TestFencedChainIsUnbroken(t *testing.T) {
 	long, _ := duration(t)

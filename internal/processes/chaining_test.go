@@ -54,7 +54,7 @@ func think() {
 	time.Sleep(rand.N(longest))
 }
 
-// refusal returns the word for an error of Acquire.
+// refusal returns the word of the event that reports this error of Acquire.
 func refusal(err error) string {
 	switch {
 	case errors.Is(err, rowlock.ErrUnavailable):
@@ -66,7 +66,7 @@ func refusal(err error) string {
 	}
 }
 
-// outcome returns the word for the error of a transaction.
+// outcome returns the word of the event that reports this error of a transaction.
 func outcome(err error) string {
 	switch {
 	case errors.Is(err, fence.ErrStale):

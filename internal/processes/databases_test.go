@@ -31,7 +31,7 @@ type database struct {
 	levels    []sql.IsolationLevel
 	seq       string // the type of the column that numbers the rows
 	lock      string // the suffix of a SELECT that locks the row
-	immediate string // the suffix of the DSN if a SELECT cannot lock rows: with it, a transaction locks the database when it begins
+	immediate string // a suffix of the DSN for a database whose SELECT cannot lock rows: a transaction then locks the database when it begins
 }
 
 var sqlLevels = []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}

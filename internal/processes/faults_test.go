@@ -18,7 +18,7 @@ type fault int
 
 const (
 	stop  fault = iota // suspend the worker between read and write, for longer than the TTL
-	evict              // force-release the worker's lock between read and write, so that it still trusts its lease when the next holder has sealed
+	evict              // force-release the worker's lock between read and write: the worker still trusts its lease when the next holder has sealed
 	halt               // suspend the worker inside a transaction that has passed the check, for longer than the TTL
 	kill               // kill the worker between read and write
 	faultKinds
@@ -122,8 +122,8 @@ func (s *supervisor) victim(at string) (i int, ok bool) {
 	return i, ok
 }
 
-// inflict causes the fault in worker i, and reports whether it took effect. It does not if the worker passed
-// the critical point before it was suspended.
+// inflict causes the fault in worker i, and reports whether it took effect. The fault does not take effect if the
+// worker passed the critical point before inflict suspended it.
 func (s *supervisor) inflict(kind fault, i int, at string) (hit bool, err error) {
 	p, _ := s.at(i)
 	if kind == kill {

@@ -18,7 +18,7 @@ type fleet struct {
 	job job
 
 	mu      sync.Mutex
-	changed chan struct{}     // closed and replaced by each event
+	changed chan struct{}     // each event closes this channel, and puts a new one here
 	running []*process        // the current worker at each index
 	all     []*process        // all workers, also those that were killed
 	events  map[string]int    // the number of events of each kind
@@ -95,15 +95,15 @@ func (f *fleet) at(i int) (*process, event) {
 	return f.running[i], f.running[i].newest()
 }
 
-// heard returns the number of events with the word what.
+// heard returns the number of events whose word is the parameter what.
 func (f *fleet) heard(what string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.events[what]
 }
 
-// stop sends SIGTERM to all workers, after each has sent its first event. It fails the test unless all workers exit
-// with code 0 and none has reported a failure.
+// stop sends SIGTERM to all workers, after each has sent its first event. It fails the test if a worker exits with
+// another code than 0, or has reported a failure.
 func (f *fleet) stop() {
 	f.t.Helper()
 	require.True(f.t, f.await(time.Minute, func() bool {

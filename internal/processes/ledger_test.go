@@ -18,7 +18,7 @@ type link struct {
 	readVal, newVal int64
 }
 
-// follows reports whether the writer of l had read the link before it.
+// follows reports whether the writer of the link l had read the link in the parameter before.
 func (l link) follows(before link) bool { return l.readVal == before.newVal }
 
 // prepareChains creates an empty ledger.
@@ -57,7 +57,7 @@ func (d database) ledger(t *testing.T, db *sql.DB, id int) (links []link) {
 	return links
 }
 
-// lostUpdates returns the number of links whose writers had not read the link before, and the number of all links.
+// lostUpdates returns two numbers: of the links whose writers had not read the previous link, and of all links.
 func (d database) lostUpdates(t *testing.T, db *sql.DB) (lostUpdates, total int) {
 	t.Helper()
 	for id := range names {

@@ -111,7 +111,7 @@ func ofGo(file, text string) ([]Passage, error) {
 	return found, nil
 }
 
-// code matches a string literal that is an SQL statement or a program, and not a message.
+// The pattern code matches string literals that are SQL statements or programs instead of messages.
 var code = regexp.MustCompile(`(?m)^\s*(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|package|#!/|local|CALL|GRANT|SET|LISTEN|import)\b`)
 
 // ofMarkdown returns the paragraphs, list items and table rows of a Markdown file.

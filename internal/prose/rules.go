@@ -36,8 +36,8 @@ var rules = []rule{
 	avoid(`\b(?:drama|theatre|fate)\b`, "what it is"),
 }
 
-// chain is the rule against more than one semicolon in a sentence. Table cells, messages and the first comments
-// of scripts are lists, and may have more.
+// chain is a rule: no sentence may have more than one semicolon. Table cells, messages and the first comments of
+// scripts are lists, and may have more.
 var chain = avoid(`;[^;]*;`, "one idea a sentence")
 
 // Finding is one match of a rule in a sentence.

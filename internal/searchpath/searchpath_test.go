@@ -1,13 +1,14 @@
 // Package searchpath_test checks the PostgreSQL statements of this module. If another user may create objects
 // in a schema on the search_path, the statements must not use these objects.
 //
-// PostgreSQL looks for a name without a schema in every schema of the path, and in pg_catalog first
-// unless the path names it. PostgreSQL chooses the function in pg_catalog if that function accepts exactly the given
-// argument types. If an argument would need a conversion, PostgreSQL prefers an overload in another schema
-// that needs no conversion. So the statements of this module pass exact types to every operator and function.
-// They use casts where necessary, and also cast constants without a type to text.
-// The few functions that accept arguments of any type are written with pg_catalog. These rules are easier to read
-// than OPERATOR(pg_catalog.+). They also need no session setting, which a pool would have to set on each connection.
+// If a name has no schema, PostgreSQL looks for it in every schema of search_path. It looks in the schema pg_catalog
+// first, unless search_path names pg_catalog at another position. If a function in pg_catalog accepts exactly the
+// given argument types, PostgreSQL chooses that function. If an argument would need a conversion, PostgreSQL prefers
+// an overload without a conversion, even one in another schema. So the statements of this module pass exact types to
+// every operator and function. They use casts where necessary, and also cast constants without a type to text. A few
+// functions accept arguments of any type. The statements write these functions with their schema, pg_catalog. The
+// alternative for operators is OPERATOR(pg_catalog.+), which is harder to read. Another alternative is a session
+// setting, which a pool would have to set on each connection.
 package searchpath_test
 
 import (

@@ -14,8 +14,9 @@ func (s *Store[K]) Acquire(ctx context.Context, id K, shared bool, r driver.Requ
 }
 
 // acquire reserves the lock in the bookkeeping, and calls the function ask to get the lock from the server. If a
-// holding of this store conflicts, acquire calls the function refused with that holding. It returns the error of that
-// function. If the function returns nil, the holding has ended, and acquire starts over.
+// holding of this store conflicts with the request, acquire calls the function refused with that holding. If the
+// function refused returns an error, acquire returns that error. If the function refused returns nil, the holding has
+// ended, and acquire starts over.
 func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Request,
 	ask func(context.Context, *Holding[K]) (driver.Grant, error), refused func(context.Context, *Holding[K]) error,
 ) (driver.Grant, error) {
@@ -48,9 +49,9 @@ func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Requ
 	}
 }
 
-// refused returns the error for a request that conflicts with h, or nil if h has ended.
-// If h's connection is not watched between statements, it may have ended unnoticed.
-// In that case the method first asks the server whether the session still holds the lock.
+// refused returns the error for a request that conflicts with h, or nil if h has ended. If no goroutine watches h's
+// connection between statements, the connection may have ended unnoticed. So the method first asks the server whether
+// the session still holds the lock.
 func (s *Store[K]) refused(ctx context.Context, h *Holding[K]) error {
 	s.mu.Lock()
 	refusal, noticed := h.refusal(), !h.granted || h.session.watches
@@ -102,8 +103,8 @@ func (se *Session[K]) lock(ctx context.Context, h *Holding[K]) (driver.Grant, er
 	return driver.Grant{}, err
 }
 
-// again answers a repeated request, which has the nonce of h. If h was granted, the method asks the server whether the
-// session still holds the lock.
+// The method again answers a repeated request. The request r has the same nonce as h. If h was granted, the method
+// asks the server whether the session still holds the lock.
 func (s *Store[K]) again(ctx context.Context, h *Holding[K], r driver.Request) (driver.Grant, error) {
 	select {
 	case <-h.asking:
@@ -115,7 +116,7 @@ func (s *Store[K]) again(ctx context.Context, h *Holding[K], r driver.Request) (
 	g, granted := h.grant, h.granted
 	s.mu.Unlock()
 	if !granted {
-		return driver.Grant{}, ErrGone // h was dropped: acquire retries with a new holding
+		return driver.Grant{}, ErrGone // h is no longer in the bookkeeping: acquire retries with a new holding
 	}
 	switch proven, err := s.Proven(ctx, h); {
 	case err != nil:

@@ -7,16 +7,18 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// AwaitBy implements [Queuer].Await for a server on which a session can wait only for a limited time.
-// It repeats that wait until the lock is granted or ctx ends. The function wait waits once on the server,
-// for at most the duration each. It returns the token and whether the lock was granted.
+// AwaitBy implements [Queuer].Await for a server on which a session can wait only for a limited time. It repeats that
+// wait until the lock is granted or ctx ends. AwaitBy calls the function wait for each wait on the server. One wait
+// takes at most the duration in the parameter each. The function wait returns the token, and reports whether the lock
+// was granted.
 //
-// AwaitBy calls the function refusal after each wait that timed out. The function refusal returns an error with the
-// current holder, or the reason why the session is broken. AwaitBy does not call refusal before the first wait, because
-// the caller has just received a refusal, and the call would add a statement to every hand-over.
+// AwaitBy calls the function refusal after each wait that timed out. The function refusal returns an error that names
+// the current holder. If the session is broken, the error is the reason for that. AwaitBy does not call refusal before
+// the first wait. The caller has just received a refusal, and the call would add a statement to every hand-over.
 //
-// AwaitBy gives up if the server does not answer within the duration each plus one TTL.
-// If it is uncertain what the session holds, the session is closed, because it holds no other locks.
+// AwaitBy gives up if the server does not answer within the duration each plus one TTL. If it is then uncertain
+// whether the session holds the lock, AwaitBy closes the session. That harms no other lock, because a waiting session
+// holds none.
 func (se *Session[K]) AwaitBy(ctx context.Context, h *Holding[K], each time.Duration,
 	refusal func(context.Context, *Holding[K]) error, wait func(context.Context, *Holding[K]) (driver.Token, bool, error),
 ) (driver.Token, error) {

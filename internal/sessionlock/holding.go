@@ -6,9 +6,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A server grants a lock a second time to a session that already holds it. So the store records
-// which locks this process holds, and sends the server no request that conflicts with them.
-// This file has that record, the bookkeeping.
+// A server grants a lock a second time to a session that already holds it. So the store records which locks this
+// process holds, and sends the server no request that conflicts with them. That record is called the bookkeeping. This
+// file implements it.
 
 // Holding is an entry of the bookkeeping: a grant, or a request that is running. Its exported fields do not change.
 type Holding[K comparable] struct {
@@ -29,13 +29,13 @@ type Holding[K comparable] struct {
 	session   *Session[K] // the session that holds the lock or requests it
 }
 
-// is reports whether g is the grant of h. If g's token is zero, its token is not compared.
+// The method is reports whether g is the grant of h. If g's token is zero, the method does not compare tokens.
 func (h *Holding[K]) is(g driver.Grant) bool {
 	return h.Key == g.Key && h.grant.Nonce == g.Nonce && (g.Token == 0 || h.grant.Token == g.Token)
 }
 
-// barring returns another holding that conflicts with the request h, or nil. Two names that map to the same lock
-// of the server also conflict, as they do between processes. The caller holds mu.
+// barring returns another holding that conflicts with the request h, or nil. If two names map to the same lock of the
+// server, their requests also conflict. They would also conflict if they came from two processes. The caller holds mu.
 func (s *Store[K]) barring(h *Holding[K]) *Holding[K] {
 	for _, other := range s.locks[h.ID] {
 		shares := h.Shared && other.Shared && h.Key == other.Key
@@ -46,7 +46,7 @@ func (s *Store[K]) barring(h *Holding[K]) *Holding[K] {
 	return nil
 }
 
-// refusal returns the error for another request of this process that conflicts with h. The caller holds mu.
+// refusal returns the error for a request that conflicts with h. This process has sent both. The caller holds mu.
 func (h *Holding[K]) refusal() *driver.Held {
 	if !h.granted {
 		return &driver.Held{Reason: driver.Contended, Holder: h.Holder}

@@ -7,7 +7,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// usualSessions is the default for the largest number of connections of a backend.
+// usualSessions is how many connections a backend may use by default.
 const usualSessions = 4
 
 // Limit returns how many connections a backend may use. The parameter n is the value of the option Sessions,
@@ -27,8 +27,8 @@ func Limit(n, most int) (int, error) {
 	}
 }
 
-// Ready returns an error if a backend cannot send requests: the error made, if the backend was built with invalid
-// options, or the error of ctx.
+// Ready returns an error if a backend cannot send requests. If the backend was built with invalid options, that is the
+// error in the parameter made. If ctx has ended, it is the error of ctx.
 func Ready(ctx context.Context, made error) error {
 	if made != nil {
 		return driver.Permanent(made)

@@ -23,7 +23,8 @@ func (m *memory) add(g driver.Grant, err error) {
 	m.next = (m.next + 1) % len(m.list)
 }
 
-// of returns how the release of g ended, or ErrNotHeld if it is not remembered.
+// The method of returns the result of the release of g. It returns ErrNotHeld if the memory does not contain that
+// release.
 func (m *memory) of(g driver.Grant) error {
 	for _, e := range m.list {
 		if e.nonce == g.Nonce && e.token == g.Token && e.nonce != (driver.Nonce{}) {

@@ -60,9 +60,9 @@ func (s *Store[K]) Proven(ctx context.Context, h *Holding[K]) (bool, error) {
 	return err == nil && outcomes[0] == driver.Renewed, err
 }
 
-// prove asks the server which of these holdings the session has. It reports holdings as lost that were released
-// while it waited for the connection. If the server reports that a lock is missing, the session is closed,
-// and all its locks are lost.
+// prove asks the server which of the locks in list the session holds. If a lock was released while prove waited for
+// the connection, prove reports it as lost. If the server reports that a lock is missing, the session is closed, and
+// all its locks are lost.
 func (se *Session[K]) prove(ctx context.Context, list []*Holding[K]) ([]driver.Outcome, error) {
 	lost := slices.Repeat([]driver.Outcome{driver.Lost}, len(list))
 	if err := se.Take(ctx); err != nil {

@@ -40,8 +40,8 @@ func (s *Store[K]) newSession() *Session[K] {
 // Context returns a context that ends when the session ends.
 func (se *Session[K]) Context() context.Context { return se.ctx }
 
-// Has reports whether the function such returns true for any holding of the session, whether it is granted or only
-// requested.
+// Has calls the function such with each holding of the session, granted or only requested. It reports whether the
+// function returns true for one of them.
 func (se *Session[K]) Has(such func(*Holding[K]) bool) bool {
 	se.store.mu.Lock()
 	defer se.store.mu.Unlock()
@@ -57,10 +57,10 @@ func (se *Session[K]) Has(such func(*Holding[K]) bool) bool {
 // locks.
 const answerLimit = 250 * time.Millisecond
 
-// patience returns how long a statement may continue after its caller has given up. A healthy server answers soon,
-// and the answer tells which locks the session holds. Without an answer the session must be closed,
-// with all its locks. So if the session holds other locks than the one in the parameter about, patience returns the
-// longest of their TTLs, at least answerLimit and at most a minute. Locks whose holder has called Release do not count.
+// patience returns how long a statement may continue after its caller has given up. A healthy server answers soon, and
+// the answer tells which locks the session holds. Without an answer the session must be closed, with all its locks. So
+// if the session holds locks other than the one in the parameter about, patience returns the longest TTL of these
+// locks. The result is at least answerLimit and at most a minute. Locks whose holder has called Release do not count.
 func (se *Session[K]) patience(about *Holding[K]) time.Duration {
 	d := answerLimit
 	se.store.mu.Lock()
@@ -73,7 +73,8 @@ func (se *Session[K]) patience(about *Holding[K]) time.Duration {
 	return d
 }
 
-// waitForAnswer returns when the context work has ended, or after the time of patience.
+// waitForAnswer returns when the context in the parameter work has ended. It waits for at most the time that the
+// method patience returns.
 func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 	looks := time.NewTicker(answerLimit)
 	defer looks.Stop()
@@ -86,11 +87,11 @@ func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 	}
 }
 
-// Run calls work, which uses the connection, and then calls Leave. The caller must have reserved the session
-// with Take, TryTake or anyTurn. Run returns when ctx ends, but work may continue. Drivers close a connection
-// when the context of a statement ends. So work gets a context that ends later than ctx, by the time of patience.
-// Because the caller may have gone, work itself must record its result in the bookkeeping.
-// The parameter about is the holding that work is for, or nil.
+// Run calls work, which uses the connection, and then calls Leave. The caller must have reserved the session with
+// Take, TryTake or anyTurn. Run returns when ctx ends, but work may continue. Drivers close a connection when the
+// context of a statement ends. So the function work gets a context that ends later than ctx. The method patience
+// returns how much later. The caller of Run may have given up by then, so work itself must record its result in the
+// bookkeeping. The parameter about is the holding that work is for, or nil.
 func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {

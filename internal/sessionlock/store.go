@@ -22,12 +22,12 @@ type Store[K comparable] struct {
 	// If Together is true, two requests of this process for the same lock can be sent to the server at the same time.
 	Together bool
 
-	// Most is the largest number of connections. Up to Waiting of them may wait in the server's queue, one for each
-	// waiter.
+	// Most is the largest number of connections. Waiting is how many of these connections may wait in the server's
+	// queue. Each waiter uses one connection.
 	Most, Waiting int
 
-	// Number returns the grant g of h with a token, if Lock has returned no token.
-	// It is nil if Lock always returns the token.
+	// The store calls the function Number if Lock has returned no token. Number makes a token, and returns the grant g
+	// of h with that token. Number is nil if Lock always returns a token.
 	Number func(ctx context.Context, h *Holding[K], g driver.Grant) (driver.Grant, error)
 
 	mu       sync.Mutex
@@ -45,9 +45,9 @@ type Link[K comparable] interface {
 	// Lock tries to acquire h's lock, and returns its token, or 0 if the token must be fetched by Number.
 	// After an error, the session either does not hold the lock or is marked as broken.
 	Lock(ctx context.Context, h *Holding[K]) (driver.Token, error)
-	// Unlock releases h's lock. It returns driver.ErrNotHeld if the session had already ended
-	// or did not have the lock. In the second case it also marks the session as broken.
-	// If another error marks the session as broken, the lock ends with the session.
+	// Unlock releases h's lock. It returns driver.ErrNotHeld if the session had already ended. It also returns
+	// driver.ErrNotHeld if the session did not have the lock, and then marks the session as broken. After any other
+	// error, the session may be marked as broken. The lock then ends with the session.
 	Unlock(ctx context.Context, h *Holding[K]) error
 	// Prove checks that the session holds all these locks, and marks the session as broken if it does not.
 	Prove(ctx context.Context, list []*Holding[K]) error

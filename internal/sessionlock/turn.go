@@ -91,9 +91,9 @@ func (se *Session[K]) Leave() {
 	}
 }
 
-// idleOrNext removes a session that is no longer needed and returns true. Otherwise it lets the next goroutine use
-// the session. The mutex makes the check and the step atomic: if two goroutines leave at the same time,
-// the second one sees that no other needs the session.
+// idleOrNext removes a session that is no longer needed and returns true. Otherwise it lets the next goroutine use the
+// session. The mutex makes the check and the step atomic. If two goroutines leave at the same time, the second one
+// sees that no other goroutine needs the session.
 func (se *Session[K]) idleOrNext() (idle bool) {
 	s := se.store
 	s.mu.Lock()

@@ -47,8 +47,8 @@ func (v *verdict) process(s *world, c *client, name int) {
 	w.release()
 }
 
-// schedule runs two processes. The n-th request of the two gets the n-th trouble of path.
-// schedule returns a description of the first violation, or an empty text.
+// schedule runs two processes. The requests of both processes are counted together: the n-th request gets the n-th
+// trouble of path. schedule returns a description of the first violation, or an empty text.
 func schedule(t *testing.T, path []int, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWorld(along(path))
@@ -59,7 +59,7 @@ func schedule(t *testing.T, path []int, wrap func(*memlock.Backend) driver.Backe
 			wg.Go(func() { v.process(s, newClient(s, wrap(s.Backend)), i) })
 		}
 		wg.Wait()
-		time.Sleep(exploreTTL + 12*time.Second) // until requests in progress have ended, and their grants have expired
+		time.Sleep(exploreTTL + 12*time.Second) // waits until requests in progress have ended, and their grants have expired
 		if now := s.state(); now.State == driver.StateHeld {
 			v.broken("left behind: %+v", now)
 		}
@@ -105,8 +105,8 @@ func explore(t *testing.T, depth int, wrap func(*memlock.Backend) driver.Backend
 	return everyPath(depth, len(troubles), func(path []int) string { return schedule(t, path, wrap) })
 }
 
-// exploreDepth returns how many requests of a schedule have a trouble: the value of ROWLOCK_SIMULATE_DEPTH,
-// or usual if it is not set.
+// exploreDepth returns how many requests of a schedule have a trouble. That is the value of ROWLOCK_SIMULATE_DEPTH, or
+// the parameter usual if the variable is not set.
 func exploreDepth(t *testing.T, usual int) int {
 	t.Helper()
 	depth, err := strconv.Atoi(os.Getenv("ROWLOCK_SIMULATE_DEPTH"))

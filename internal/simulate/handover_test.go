@@ -40,7 +40,8 @@ func (v *verdict) turn(l *rowlock.Locker, ctx context.Context) string {
 }
 
 // handOverSchedule lets a holder release the lock while two waiters of its process and one waiter of another process
-// wait. The first waiter waits for patience at most. The requests from the first release on get the troubles of path.
+// wait. The first waiter waits for at most the duration patience. From the first release on, the requests get the
+// troubles of path, one after the other.
 func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memlock.New()
@@ -59,7 +60,7 @@ func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap fun
 			wg.Go(func() { results[i] = who() })
 			time.Sleep(time.Microsecond)
 		}
-		time.Sleep(50 * time.Millisecond) // short enough that the release hands the lock over to a waiter of the same process
+		time.Sleep(50 * time.Millisecond) // so short that the release hands the lock over to a waiter of the same process
 		synctest.Wait()
 		next := along(path)
 		mem.Intercept(func(memlock.Call) memlock.Fault { return next().Fault })
@@ -74,7 +75,7 @@ func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap fun
 		if wrong == "" && errors.Is(err, rowlock.ErrLost) {
 			wrong = "the first release: " + err.Error()
 		}
-		time.Sleep(15 * time.Second) // until requests in progress and releases in the background have ended
+		time.Sleep(15 * time.Second) // waits until requests in progress and releases in the background have ended
 		if s, _ := mem.Inspect(background, driver.Key{Name: "a"}); wrong == "" && s.State == driver.StateHeld {
 			wrong = fmt.Sprintf("left behind: %+v", s)
 		}

@@ -25,8 +25,8 @@ func locker(t *testing.T, store driver.Backend, opts ...rowlock.Option) *rowlock
 	return l
 }
 
-// acquire returns a lease on a free name. It fails the test if Acquire has to wait, because in virtual time nobody
-// would notice the wait.
+// acquire returns a lease on a free name. It fails the test if Acquire has to wait. Without that check the wait would
+// stay unnoticed, because it takes no real time.
 func acquire(t *testing.T, l *rowlock.Locker, name string) *rowlock.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)

@@ -25,12 +25,12 @@ var names = []string{"slot/0", "slot/1", "a", "b"}
 // crowd is one random schedule: callers of Acquire, AcquireAny, AcquireAll and Once on a few names. Their requests have
 // troubles until all callers have ended.
 type crowd struct {
-	random *rand.Rand // for the plan; all random numbers are drawn before the schedule runs
+	random *rand.Rand // the source of random numbers; all of them are drawn before the schedule runs
 	ttl    time.Duration
 
 	mu    sync.Mutex
 	spans map[string]*verdict  // for each name, the spans of trust
-	done  map[string]time.Time // for each tick, when a call of Once first returned nil
+	done  map[string]time.Time // for each tick (a scheduled time of Once), when a call of Once first returned nil
 	taken map[grant]time.Time  // when an operator ended a lease
 	wrong string
 }
@@ -106,7 +106,7 @@ func (c *crowd) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend) st
 		c.mu.Lock()
 		healed = true
 		c.mu.Unlock()
-		time.Sleep(time.Minute) // until requests in progress and releases in the background have ended
+		time.Sleep(time.Minute) // waits until requests in progress and releases in the background have ended
 		for _, name := range names {
 			if now, _ := store.Inspect(background, driver.Key{Name: name}); now.State == driver.StateHeld {
 				c.broken("left behind: %+v", now)
@@ -160,7 +160,7 @@ func (c *crowd) watch(lease *rowlock.Lease) (ended chan struct{}) {
 		taken, ok := c.taken[grant{lease.Name(), lease.Token()}]
 		c.mu.Unlock()
 		if ok && taken.Before(end) {
-			end = taken // the holder could not know it
+			end = taken // the holder could not know that an operator had ended the lease
 		}
 		if begin.Before(end) {
 			c.spans[lease.Name()].add(span{lease.Token(), begin, end})

@@ -23,7 +23,7 @@ import (
 // scenario is one random schedule: two or three processes, each with one or two callers of Acquire.
 // Their requests have troubles until a certain time. After that, no request has a trouble.
 type scenario struct {
-	random  *rand.Rand // for the plan; all random numbers are drawn before the schedule runs
+	random  *rand.Rand // the source of random numbers; all of them are drawn before the schedule runs
 	ttl     time.Duration
 	minHold time.Duration
 	delay   time.Duration
@@ -109,7 +109,7 @@ func (d *scenario) run(t *testing.T, wrap func(*memlock.Backend) driver.Backend)
 		mu.Lock()
 		healed = true
 		mu.Unlock()
-		time.Sleep(30 * time.Second) // until requests in progress and releases in the background have ended
+		time.Sleep(30 * time.Second) // waits until requests in progress and releases in the background have ended
 		if now := s.state(); now.State == driver.StateHeld {
 			d.verdict.broken("left behind: %+v", now)
 		}
@@ -169,7 +169,8 @@ func (d *scenario) hold(w *watched, a task) {
 	w.release()
 }
 
-// simulated returns the number in the environment variable name, or usual if it is not set.
+// simulated returns the number in the environment variable name. If the variable is not set, it returns the parameter
+// usual.
 func simulated(t *testing.T, name string, usual uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)

@@ -39,8 +39,8 @@ func (v *verdict) broken(format string, args ...any) {
 	}
 }
 
-// of returns the first recorded error, or an error if two spans overlap or a token did not rise.
-// It returns an empty text if there is none.
+// The method of returns the first recorded error. If there is none, it returns an error if two spans overlap or a
+// token did not rise, and otherwise an empty text.
 func (v *verdict) of() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -98,7 +98,7 @@ func (w *watched) judge(end time.Time) {
 	case lost.Reason == rowlock.LostExpired && troubled == 0:
 		w.v.broken("token %d was lost at its deadline, but no request had failed", w.Token())
 	}
-	if w.begin.Before(taken) { // if not, the lease was ended by force before its holder received it
+	if w.begin.Before(taken) { // otherwise an operator ended the lease before the holder received it
 		w.v.add(span{w.Token(), w.begin, earliest(end, taken)})
 	}
 }
@@ -138,7 +138,7 @@ func (w *watched) release() {
 }
 
 // refused checks the error of an acquire. If the parameter alone is true, no other caller of this process waits. The
-// last parameters are the counts of told before the acquire.
+// parameters refusals and troubled are the counts that client.told returned before the acquire.
 func (v *verdict) refused(err error, c *client, alone bool, refusals, troubled int) {
 	nowRefusals, nowTroubled, _, _ := c.told(0)
 	switch {

@@ -33,8 +33,8 @@ func main() {
 	}
 }
 
-// code returns the line of code to which a comment or a message of Go, SQL or Lua belongs, or an empty text.
-// If the comment has lines of its own, that is the line after the comment.
+// code returns the line of code to which a comment or a message of Go, SQL or Lua belongs, or an empty text. A comment
+// on separate lines belongs to the line after the comment.
 func code(s prose.Sentence) string {
 	if s.Kind == prose.Page {
 		return ""
