@@ -97,8 +97,8 @@ func (b *Backend) CloseIdle(ctx context.Context) {
 	}
 }
 
-// Notify implements [driver.Notifier]. On MySQL and MariaDB it never calls the function wake, and only puts the process
-// into the lock's queue after its next refused attempt.
+// Notify implements [driver.Notifier]. On MySQL and MariaDB it never calls the function wake. There, the process enters
+// the lock's queue when its next attempt is refused.
 func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if n, ok := b.dialect.(driver.Notifier); ok {
 		return n.Notify(ctx, key, wake)
@@ -107,16 +107,18 @@ func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 }
 
 // Capabilities implements [driver.Backend]. SealsAt identifies the database and table. A guard of package fence with
-// the same handle and the same [Table] has an equal SealsAt. For such a guard, a grant can raise the fence mark in
-// the same statement. SealsAt is the zero Place on MySQL and MariaDB. A statement that raised the mark there would
-// have to wait for transactions that have checked the mark. It would keep the lock's row locked during that wait.
+// the same handle and the same [Table] has an equal SealsAt. For such a guard, a grant can raise the fence mark in the
+// same statement. On MySQL and MariaDB, SealsAt is the zero value, and a grant does not raise the mark. There, a grant
+// that raises the mark would have to wait for transactions that have checked the mark. During that wait, it would keep
+// the lock's row locked.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := b.dialect.Capabilities()
 	c.SealsAt = b.sealsAt
 	return c
 }
 
-// sealing sets sealsAt, so that grants of b seal for guards of the handle db, and returns b.
+// sealing sets sealsAt, and returns b. Grants of b then also raise the fence marks of guards that use the handle db and
+// the same table.
 func (b *Backend) sealing(db any) *Backend {
 	if b.err == nil {
 		b.sealsAt = driver.Place{DB: db, Table: b.table.String()}

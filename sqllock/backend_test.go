@@ -59,11 +59,12 @@ type store struct {
 	raw     *sql.DB                                                      // the pool for the test's own statements and transactions
 	connect func(opts ...sqllock.Option) *sqllock.Backend                // returns a backend with a separate pool
 	zone    func(offset string, opts ...sqllock.Option) *sqllock.Backend // returns a backend with sessions in that time zone; nil if the engine's sessions have no time zone
-	age     string                                                       // a statement that makes column %[2]s of table %[1]s %[3]d microseconds older
+	age     string                                                       // the format of a statement that moves the times in column %[2]s of table %[1]s back by %[3]d microseconds
 	oneFile bool                                                         // the database is one file, which a writer locks as a whole
 }
 
-// eachBackend runs test on every engine, in parallel. It has created the tables in each store.
+// eachBackend runs the function test on every engine, in parallel. Before that, it creates the tables in the store that
+// it passes to this function.
 func eachBackend(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	t.Parallel()
@@ -89,7 +90,8 @@ func (s *store) sql(statement string) string {
 	return strings.ReplaceAll(statement, "rowlock_lease", s.table)
 }
 
-// grow moves all times of the locks and of the quarantine back by d, as if the duration d had passed.
+// grow moves the times of all locks, and the end of the quarantine after a failover, back by d, as if the duration d
+// had passed.
 func (s *store) grow(t *testing.T, d time.Duration) {
 	t.Helper()
 	for _, table := range []string{"rowlock_lease", "rowlock_lease_meta"} {

@@ -190,7 +190,7 @@ func TestConformanceOfSQLite(t *testing.T) {
 	})
 }
 
-// file is a harness for a store with a single writer.
+// file is a harness for a SQLite file. Because of its method Solitary, the cases of the suite run one after another.
 type file struct{ *inprocess.Harness }
 
 func (file) Solitary() {}

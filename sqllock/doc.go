@@ -18,15 +18,16 @@
 // release is one statement, and keeps the row, because the next token must be larger. No statement needs a
 // transaction around it, so a pooler in transaction mode works.
 //
-// MySQL and MariaDB need a second statement to report the holder, because no MySQL statement both changes and returns
-// a row. Each later attempt of a waiter is one statement while the lock is held. If the backend's last read of the
-// meta row is older than ten seconds, a grant takes two statements. SQLite has no network round trips, so its backend
-// uses two small statements where that is faster.
+// MySQL and MariaDB need a second statement to report the holder, because no MySQL statement both changes and returns a
+// row. Each later attempt of a waiter is one statement while the lock is held. The meta table has one row, which
+// identifies the server. If the backend has not read that row for ten seconds, a grant takes two statements. SQLite has
+// no network round trips, so its backend uses two small statements where that is faster.
 //
-// A token is the largest of three numbers: the lock's last token plus one, the floor that Prune raises plus one, and
-// the database's clock in microseconds. So tokens rise even after a release, an expiry, Prune, a restored backup, or
-// a failover that lost the last grants. After a failover there is one condition: the new server's clock must not be
-// further behind the old server's clock than the failover took.
+// A token is the largest of three numbers: the lock's last token plus one, a stored floor plus one, and the database's
+// clock in microseconds. Prune raises the floor to at least the largest token that it deletes. So tokens rise even
+// after a release, an expiry, Prune, a restored backup, or a failover that lost the last grants. For a failover there
+// is one condition: the new server's clock must not lag behind the old server's clock by more than the duration of the
+// failover.
 //
 // After a failover to another database server, no lock is granted for as long as the longest lease ever granted,
 // because the previous server may have granted leases that are still valid. A Postgres server is identified by its
@@ -41,11 +42,11 @@
 //
 // Waiters are notified. Each waiting process has a row in the table of waiters. One connection of the pool listens
 // while a backend has waiters, and for five seconds afterwards. The statement of a release also reserves the lock for
-// 50 ms for the process that has waited longest, and notifies that process. If the releasing process also waits for
-// the lock, or did so a moment ago, the release instead grants the lock to the request that the waiter has stored in
-// its row. A release without a waiter sends no notification. Any role can send a notification, so a waiter treats it
-// as a hint and verifies the row of the lock. If a notification is lost, the waiter finds the lock with its next
-// poll.
+// 50 ms for the process that has waited longest, and notifies that process. There is one exception, if the releasing
+// process also waits for the lock or did so a moment ago. The release then grants the lock directly to the process that
+// has waited longest, if that process has stored a request in its row. A release without a waiter sends no
+// notification. Any role can send a notification, so a waiter treats it as a hint and verifies the row of the lock. If
+// a notification is lost, the waiter finds the lock with its next poll.
 //
 // The backend does not listen through a pooler, with a driver other than pgx, or on a database/sql pool that is
 // limited to one connection. In these cases waiters poll, and Capabilities reports that waiters are not notified.

@@ -38,8 +38,8 @@ func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 	})
 }
 
-// A program with write access can change the meta row. If the row contains a longest TTL that no option permits, and
-// a server that never existed, the quarantine still lasts at most 14 days.
+// A program with write access can change the meta row. It may store a value of longest_ttl_us that no option permits,
+// and the epoch of a server that never existed. The quarantine still lasts at most 14 days.
 func TestTheQuarantineIsNoLongerThanAnyLease(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		acquire(t, s.open(), request("job"))
@@ -59,7 +59,8 @@ func TestAnEmptyTableHasNoQuarantine(t *testing.T) {
 	})
 }
 
-// The meta row contains the longest time for which a grant may close a lock before such a grant is made.
+// A grant first raises longest_ttl_us in the meta row to the time for which the grant may close the lock, unless the
+// stored value is already larger.
 func TestTheLongestTTLIsOnRecord(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// A hand-over is refused while something, such as a changed epoch, prevents every grant. The holder keeps its grant
-// and can release it. The next acquire then makes the repair.
+// A hand-over is refused while something prevents every grant, for example the epoch of another server in the meta row.
+// The holder keeps its grant and can release it. The next acquire then updates the meta row.
 func TestAHandOverIsRefusedWhereAnAcquireWouldBe(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -107,8 +107,8 @@ func TestACrowdHandsOver(t *testing.T) {
 	})
 }
 
-// A hand-over is durable, as any grant is: it survives a crash of the server. The setting that makes it durable ends
-// with the statement.
+// A hand-over is durable, as any grant is: it survives a crash of the server. The statement changes synchronous_commit
+// for itself only: the session's own value remains.
 func TestPostgresHandOverIsDurable(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))

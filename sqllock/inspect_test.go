@@ -79,8 +79,8 @@ func TestListIsOrdered(t *testing.T) {
 	})
 }
 
-// A forced release ends only the grant with the given token, and fences the holder. If the lease has not expired, the
-// release needs live to be true.
+// A forced release ends only the grant with the given token, and fences the holder. If the lease has not expired, it
+// ends the grant only if the parameter live is true.
 func TestForceRelease(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

@@ -39,9 +39,9 @@ func TxWait(d time.Duration) TxOption {
 // If the lock is held, the error wraps a [*driver.Held], and you can continue to use tx. Handle any other error like
 // a failed statement of tx. ctx limits the waiting and the statements.
 //
-// On MySQL and MariaDB, InTx first reads the row of the lock on a second connection of the backend's pool, and
-// inserts a missing row there. A read in tx would fix the snapshot of tx before tx has the lock. So the pool must
-// allow two connections. The inserted row has no holder, and remains after a rollback of tx.
+// On MySQL and MariaDB, InTx first reads the row of the lock on a second connection of the backend's pool, and inserts
+// a missing row there. So the pool must allow two connections. A plain read in tx would fix the snapshot of tx too
+// early, before tx has the lock. The inserted row has no holder, and remains after a rollback of tx.
 //
 // On SQLite a transaction locks the whole file, so every other writer of the file waits for tx. On SQLite, begin tx
 // with BEGIN IMMEDIATE, or call InTx before you read anything else in tx.

@@ -50,7 +50,7 @@ func swallowed(t *testing.T, db *sql.DB, proxy *faultproxy.Proxy) {
 		})
 	}
 	until(t, "the callers that wait for a connection", func() bool { return db.Stats().WaitCount == waits+most })
-	for _, conn := range conns { // for waiting callers, the pool then opens further connections with a context without a deadline
+	for _, conn := range conns { // discards the connection: because callers wait, the pool opens another one, with a context that has no deadline
 		require.ErrorIs(t, conn.Raw(func(any) error { return sqldriver.ErrBadConn }), sqldriver.ErrBadConn)
 		_ = conn.Close()
 	}

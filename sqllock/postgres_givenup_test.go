@@ -67,7 +67,8 @@ func (c *crowd) requested(t *testing.T) {
 	})
 }
 
-// passedOn releases the lease held, and returns the lease that the waiting member, the parameter to, is then granted.
+// passedOn makes one member, the parameter to, wait for the lock. Then it releases the lease held, and returns the
+// lease that this member is granted.
 func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, to *member) *rowlock.Lease {
 	t.Helper()
 	got := make(chan *rowlock.Lease, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// afterwards is a tracer that calls the function then after the reply to a statement that deposits a request.
+// afterwards is a tracer. After the reply to a statement that deposits a request, it calls its function.
 type afterwards struct{ then func() }
 
 type asksKey struct{}
@@ -62,8 +62,8 @@ func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
 }
 
 // leaves makes another process acquire a contended lock, and returns the error of that attempt. When the process has
-// deposited its request in its row, the method calls the function then, and the attempt sends its next statement. At
-// the end, the method asserts that no request is deposited.
+// deposited its request in its row, the method calls the given function. After that, the attempt sends its next
+// statement. At the end, the method asserts that no request is deposited.
 func (c *crowd) leaves(ctx context.Context, t *testing.T, then func()) error {
 	t.Helper()
 	holder := c.members[0].backend

@@ -31,7 +31,8 @@ type answered struct {
 	err   error
 }
 
-// behind sends the request r in a goroutine, and returns when its statement waits for the server process pid.
+// behind sends the request r in a goroutine. It returns when the statement of this request waits for a lock that the
+// server process pid holds.
 func (s *store) behind(t *testing.T, b *sqllock.Backend, r driver.Request, pid int64) <-chan answered {
 	t.Helper()
 	done := make(chan answered, 1)

@@ -393,7 +393,7 @@ func TestPostgresNeedsFewPrivileges(t *testing.T) {
 	u := strings.Replace(p.dsn, "://postgres@", "://"+role+"@", 1)
 	b := p.recorded(t, u)
 	for call, err := range everyCall(t, p.store, b) {
-		if call != "in transaction" { // this call runs as the owner of the transaction
+		if call != "in transaction" { // the transaction of this call belongs to a role with all privileges
 			assert.True(t, driver.IsPermanent(err), "%s: %v", call, err)
 			assert.ErrorContains(t, err, "privilege", call)
 		}

@@ -80,7 +80,7 @@ func (c *crowd) reservedFor(t *testing.T, d time.Duration) {
 	c.exec(t, fmt.Sprintf("UPDATE rowlock_lease SET held_until = held_until + %d * interval '1 microsecond' WHERE reserved_for IS NOT NULL", d.Microseconds()))
 }
 
-// within returns the next value that the channel from receives. The test fails if no value arrives in time.
+// within returns the next value of the given channel. The test fails if no value arrives in time.
 func within[T any](t *testing.T, from <-chan T) (next T) {
 	t.Helper()
 	select {
@@ -91,7 +91,7 @@ func within[T any](t *testing.T, from <-chan T) (next T) {
 	return next
 }
 
-// contest makes all members compete for one lock until there were the given number of grants.
+// contest makes all members compete for one lock until the given number of grants is reached.
 func (c *crowd) contest(t *testing.T, grants int) contest.Result {
 	t.Helper()
 	var lockers []*rowlock.Locker
@@ -273,7 +273,7 @@ func TestPostgresBehindAPoolerTheWaiterPolls(t *testing.T) {
 			assert.Equal(t, int64(1), c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel = ''"))
 			until(t, "it is known", func() bool { return !waiter.Capabilities().Wakes })
 			assert.Len(t, waiter.Capabilities().Warnings, 1)
-			for range 3 { // these attempts are not retried
+			for range 3 { // these calls do not try again to listen
 				stop, err := waiter.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
 				require.NoError(t, err)
 				stop()

@@ -62,7 +62,7 @@ func TestAnOldTableSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// The same holds if only the column of the ticks is missing.
+// If only the column of the ticks is missing, the error of each call that uses this column names the command to run.
 func TestATableWithoutTicksSaysWhatToDo(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		s.exec(t, "ALTER TABLE rowlock_lease DROP COLUMN done")

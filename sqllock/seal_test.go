@@ -52,7 +52,7 @@ func sealed(t *testing.T, s *store, b *sqllock.Backend, r driver.Request) driver
 	return g
 }
 
-// eachSealer runs test on every engine whose grants seal.
+// eachSealer runs the function test on every engine on which a grant can also raise the fence mark.
 func eachSealer(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Backend)) {
 	t.Helper()
 	eachBackend(t, func(t *testing.T, s *store) {
@@ -134,8 +134,8 @@ func TestMySQLGrantsSealNothing(t *testing.T) {
 	})
 }
 
-// A sealed grant is refused during the quarantine. Before it is made, the meta row contains how long it may close the
-// lock. This is so whether or not the lock has a row.
+// A sealed grant is refused during the quarantine. A sealed grant first raises longest_ttl_us in the meta row to the
+// time for which it may close the lock. Both are true whether or not the lock has a row.
 func TestASealedGrantKeepsTheQuarantine(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		require.NoError(t, b.Release(t.Context(), sealed(t, s, b, sealing())))

@@ -104,8 +104,8 @@ func TestSQLiteInTxBehindAReadIsToldToRunAgain(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 }
 
-// In a deferred transaction that has read nothing, InTx acquires the lock or is refused with the holder, even while
-// another writer commits changes to the file.
+// In a deferred transaction that has read nothing, InTx with TxWait acquires a free lock, even while another writer
+// commits changes to the file.
 func TestSQLiteInTxInADeferredTransactionUnderAWriter(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()
@@ -152,8 +152,8 @@ func TestSQLiteInTxWaitsInADeferredTransaction(t *testing.T) {
 	require.NoError(t, tx.Commit())
 }
 
-// If another transaction has the file's write lock, InTx is refused without a holder and a token, because both are
-// unknown.
+// If another transaction has the file's write lock, InTx is refused. The refusal names no holder and no token, because
+// both are unknown.
 func TestSQLiteInTxRefusedByAnotherTransaction(t *testing.T) {
 	s := newSQLiteTest(t)
 	b := s.open()

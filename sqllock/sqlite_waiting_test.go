@@ -71,7 +71,7 @@ func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
 	require.NoError(t, a.Release(t.Context(), g))
 	happens(t, firstWoken, "the first is woken")
 	require.ErrorIs(t, a.ForceRelease(t.Context(), g.Key, g.Token, true), driver.ErrNotHeld, "what is kept is nobody's yet")
-	s.exec(t, "UPDATE rowlock_lease SET held_until = held_until + 60000000") // as long as the test needs
+	s.exec(t, "UPDATE rowlock_lease SET held_until = held_until + 60000000") // makes the reservation long enough for the test
 	for who, b := range map[string]*sqllock.Backend{"releaser": a, "second": second} {
 		h := refused(t, b, waiting("job"))
 		assert.Equal(t, driver.Reserved, h.Reason, who)
@@ -159,7 +159,7 @@ func TestSQLiteWaitersWatchTheFile(t *testing.T) {
 	s.exec(t, "CREATE TABLE somebody_elses (n INTEGER)") // this change of the file wakes no waiter
 	text, err := os.ReadFile("internal/sqlite/sql/release.sql")
 	require.NoError(t, err)
-	longer := strings.ReplaceAll(string(text), "50000", "60000000") // as long as the test needs
+	longer := strings.ReplaceAll(string(text), "50000", "60000000") // makes the reservation long enough for the test
 	began := time.Now()
 	rows, err := s.raw.QueryContext(t.Context(), longer, g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token), int64(0), nil)
 	require.NoError(t, err)

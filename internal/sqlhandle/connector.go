@@ -42,8 +42,8 @@ func OpenOne(db *sql.DB, limit time.Duration) *sql.DB {
 // c.
 func Limit(c driver.Connector, limit time.Duration) driver.Connector { return limited{c, limit, 1} }
 
-// limited is a connector with a time limit, which holds even if the driver ignores contexts. limited has no Close
-// method, because the inner connector belongs to another handle.
+// limited is a connector that limits how long opening a connection takes. The limit holds even if the driver ignores
+// contexts. limited has no Close method, because the inner connector belongs to another handle.
 type limited struct {
 	driver.Connector
 

@@ -57,14 +57,14 @@ func TestOpenOne(t *testing.T) {
 	require.NoError(t, db.Ping())
 }
 
-// If a server accepts a connection and does not answer, Connect returns within the limit, with any driver.
+// If a server accepts a connection and does not answer, opening a connection fails within the limit, with any driver.
 func TestOpenOneIsBounded(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, but no code answers
 	require.NoError(t, err)
 	defer silent.Close()
 	for driverName, dsn := range map[string]string{
 		"pgx":            "postgres://app@" + silent.Addr().String() + "/app?sslmode=disable",
-		otherdriver.Name: "postgres://app@" + silent.Addr().String() + "/app?sslmode=disable&connect_timeout=2", // connect_timeout ends the driver's call after Connect has returned
+		otherdriver.Name: "postgres://app@" + silent.Addr().String() + "/app?sslmode=disable&connect_timeout=2", // connect_timeout ends the driver's own call later
 		"mysql":          "app@tcp(" + silent.Addr().String() + ")/app",
 	} {
 		one := OpenOne(open(t, driverName, dsn), 50*time.Millisecond)

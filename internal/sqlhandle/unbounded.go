@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Unbounded returns the names of the settings that db lacks to limit how long opening a connection takes. Without
-// them, the driver waits forever for a server that accepts the connection and then does not answer: database/sql may
-// open connections with a context without a deadline. Such an attempt counts towards the pool's limit. Unbounded
-// returns "" if there is a limit or the driver is unknown.
+// Unbounded names the settings that would limit how long opening a connection takes, and that db does not set. Without
+// them, the driver may wait forever for a server that accepts the connection and then does not answer. The reason is
+// that database/sql may open a connection with a context that has no deadline. A connection that is being opened counts
+// towards the pool's limit. Unbounded returns "" if no such setting is missing or the driver is unknown.
 func Unbounded(db *sql.DB) string {
 	connector := Connector(db)
 	if connector == nil {

@@ -31,16 +31,16 @@ func Busy(err error) bool {
 }
 
 // slice is the busy timeout of one statement. It must be short, because the driver waits even after ctx has ended. It
-// must not be zero: with a rollback journal, a writer can commit only if it waits, because only a waiting writer
-// keeps out new readers.
+// must not be zero. With a rollback journal, a writer has to wait for the current readers before it can commit. It
+// keeps out new readers only while it waits.
 const slice = 50 * time.Millisecond
 
 // WithBusySlice sets a short busy timeout on a connection, and returns a function that restores the previous timeout.
-// The function pragma must run a statement on the connection and scan its result, the current timeout, into ms. The end
-// of ctx does not interrupt these statements, because they do not access the file.
+// The function pragma must run a PRAGMA statement on the connection, and scan the timeout that the statement returns
+// into ms. The end of ctx does not interrupt these statements, because they do not access the file.
 //
-// If the connection is in a transaction of the caller, pool is the pool of that transaction, to which the connection
-// may have returned before restore is called. Otherwise pool is nil.
+// The parameter pool is nil unless the connection is in a transaction of the caller. In that case it is the pool of
+// that transaction. The connection may have returned to this pool before restore is called.
 func WithBusySlice(ctx context.Context, pool *sql.DB, pragma func(ctx context.Context, statement string, ms *int) error) (restore func() error, err error) {
 	wait := slice
 	if deadline, ok := ctx.Deadline(); ok {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// inotifyEye is an eye that the kernel notifies: https://man7.org/linux/man-pages/man7/inotify.7.html
+// inotifyEye implements the interface eye with notifications from the kernel:
+// https://man7.org/linux/man-pages/man7/inotify.7.html
 type inotifyEye struct {
 	paths       [2]string
 	events      *os.File
@@ -16,7 +17,7 @@ type inotifyEye struct {
 
 func open(path string) eye {
 	fd, err := syscall.InotifyInit1(syscall.IN_CLOEXEC | syscall.IN_NONBLOCK)
-	if err != nil { // by default a user may have 128 inotify instances
+	if err != nil { // for example, the user already has 128 inotify instances, the default limit
 		return newStatEye(path)
 	}
 	e := &inotifyEye{paths: [2]string{path, path + "-wal"}, events: os.NewFile(uintptr(fd), "inotify")}
@@ -27,8 +28,8 @@ func open(path string) eye {
 	return e
 }
 
-// watch adds the files that have these names now. It must be repeated, because SQLite deletes the log when the last
-// connection closes, and creates a new log with the next connection.
+// watch adds the database file and its write-ahead log, if they exist now. It must be repeated, because SQLite deletes
+// the log when the last connection closes, and creates a new log with the next connection.
 func (e *inotifyEye) watch() (ok bool) {
 	raw, err := e.events.SyscallConn()
 	if err != nil {

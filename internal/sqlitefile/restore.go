@@ -13,10 +13,10 @@ import (
 // time, the connection returns to its pool or is closed.
 const restoreLimit = time.Second
 
-// restoreIn restores the busy timeout of a connection whose transaction has ended, because the context of the
-// transaction has ended. database/sql returns such a connection to the pool with the short timeout, unless the driver
-// closes the connection. restoreIn recognises the connection by its timeout, the parameter given, and sets the timeout
-// in the parameter before.
+// restoreIn restores the busy timeout of a connection whose transaction was ended by the end of its context.
+// database/sql returns such a connection to the pool with the short timeout, unless the driver closes the connection.
+// restoreIn looks for a connection whose timeout is equal to the parameter given, and sets that timeout to the value of
+// the parameter before.
 func restoreIn(pool *sql.DB, given, before int) {
 	ctx, cancel := context.WithTimeout(context.Background(), restoreLimit)
 	defer cancel()

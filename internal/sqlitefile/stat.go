@@ -14,7 +14,7 @@ const (
 	hotFor   = 100 * time.Millisecond
 )
 
-// statEye is an eye that polls the size and the modification time of a file.
+// statEye implements the interface eye: it polls the size and the modification time of a file.
 type statEye struct {
 	path   string
 	last   state
@@ -24,7 +24,7 @@ type statEye struct {
 }
 
 // state contains the attributes that a write changes. If two writes leave the same size within one step of the file
-// system's clock, the second write changes nothing here.
+// system's clock, the second write changes neither attribute.
 type state struct {
 	size    int64
 	written time.Time

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// firstEcho is the delay before changed is called a second time after a change. It is also the shortest time
-	// between two calls.
+	// firstEcho is the delay between the first and the second call of the function changed after a change. It is also
+	// the shortest time between two calls.
 	firstEcho = time.Millisecond
 	// lastEcho is the time between two calls while no change is detected.
 	lastEcho = time.Second
@@ -56,8 +56,8 @@ func watch(ctx context.Context, e eye, changed func()) {
 
 // eye detects writes to a database file.
 type eye interface {
-	// wait blocks until a write, and returns true. It returns false at the instant until, or after interrupt was
-	// called.
+	// wait blocks until the file is written, and then returns true. It returns false at the given time, or after
+	// interrupt was called.
 	wait(until time.Time) bool
 	// interrupt makes the current and all later calls of wait return at once.
 	interrupt()

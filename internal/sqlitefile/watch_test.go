@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// writes is an eye for tests with virtual time. Its file is written at these times.
+// writes implements the interface eye for tests with virtual time. It simulates a file that is written at the times in
+// the field at.
 type writes struct {
 	at   []time.Time
 	stop chan struct{}

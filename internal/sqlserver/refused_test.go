@@ -40,7 +40,8 @@ func open(t *testing.T, driverName, dsn string) *sql.DB {
 	return db
 }
 
-// says creates the tables, and then runs statements that make the server report another version to new connections.
+// says prepares a server for a test. It creates the tables, and then runs statements that make the server report
+// another version to new connections.
 func says(t *testing.T, dsn string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
@@ -53,8 +54,8 @@ func says(t *testing.T, dsn string, statements ...string) {
 	}
 }
 
-// refused checks that no package of this module stores anything in a server that reports another version, and that
-// each error contains name.
+// refused checks that migrations, backends and fences refuse a server that reports another version. Each error must
+// contain the parameter name.
 func refused(t *testing.T, name string, migrate func() error, seal func(*rowlock.Lease) error, backends map[string]driver.Backend) {
 	t.Helper()
 	require.ErrorContains(t, migrate(), name+" is not supported, because")

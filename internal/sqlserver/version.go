@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// imitation is a server that speaks the protocol of PostgreSQL or MySQL, but lacks a guarantee that locks need. Its
-// version text contains mark.
+// imitation is a server that speaks the protocol of PostgreSQL or MySQL, but lacks a guarantee that locks need. The
+// text in the field mark occurs in its version text.
 type imitation struct{ mark, name, why string }
 
 // The marks must be in lower case, because version texts are converted to lower case before the comparison.

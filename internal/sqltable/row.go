@@ -15,8 +15,8 @@ const (
 // maxIdentifier is the largest length of an identifier in any of the supported databases, in bytes.
 const maxIdentifier = 64
 
-// Row contains the validated names of a table that stores a token in each row, of the table's key column, and of the
-// table's token column.
+// Row contains three validated names: the name of a table that stores a token in each row, and the names of its key
+// column and its token column.
 type Row struct {
 	table      Table
 	key, token string

@@ -74,7 +74,8 @@ func (t Table) Name() string { return t.name }
 // Lease returns the name of the lease table, quoted with quote: `"` or a backtick.
 func (t Table) Lease(quote string) string { return t.qualify(t.name, "", quote) }
 
-// Meta returns the name of the meta table, which stores the token floor and the server's epoch, quoted with quote.
+// Meta returns the name of the meta table, quoted with quote. That table stores the floor, which every new token
+// exceeds, and the epoch, which identifies the server.
 func (t Table) Meta(quote string) string { return t.qualify(t.name, metaSuffix, quote) }
 
 // Fence returns the name of the table that stores the fence marks, without the schema and not quoted.

@@ -88,10 +88,10 @@ func (b *Backend) releases(ctx context.Context) (*server, error) {
 
 func (b *Backend) usage() sqlbase.Usage { return sqlbase.UsageOf(b.db) }
 
-// Acquire makes one attempt. It takes one round trip if the lock is granted and two if it is refused, because no
-// MySQL statement both changes a row and returns one. A grant takes one more round trip if Acquire has to run
-// look.sql first. It does so for a waiter, and if the last result of look.sql is too old. A grant of a lock with a tick
-// takes one more round trip, which reads the tick.
+// Acquire makes one attempt. It takes one round trip if the lock is granted and two if it is refused, because no MySQL
+// statement both changes a row and returns one. For a waiter, or if the backend's last result of look.sql is too old,
+// Acquire runs look.sql first, which takes one more round trip. If the lock's row contains a tick (see [driver.Grant]),
+// a grant takes one more round trip to read the tick.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -125,8 +125,8 @@ const noAutocommit sqlbase.Verdict = "no autocommit"
 
 var errNoAutocommit = errors.New("autocommit is off in the session: locks need a pool with autocommit on")
 
-// mends returns the repairs for verdicts that prevent every grant. The parameter closedFor is the time, in
-// microseconds, for which the grant could close the lock.
+// mends returns a repair for each verdict that prevents every grant. For example, the repair for OtherEpoch stores the
+// epoch of this server. The parameter closedFor is the time, in microseconds, for which the grant could close the lock.
 func mends(ctx context.Context, s *server, closedFor int64) map[sqlbase.Verdict]func() error {
 	return map[sqlbase.Verdict]func() error{
 		sqlbase.OtherEpoch: func() error {
@@ -188,9 +188,10 @@ func (b *Backend) look(ctx context.Context, s *server, r driver.Request) (a look
 	return a, nil
 }
 
-// attempt runs a statement that grants r, and returns the token and the last tick that is done. Nothing is granted if
-// another session has locked the row or has acquired the lock first. If a tick is done, LAST_INSERT_ID is negative, and
-// attempt reads both from the row. It does the same if a trigger on the table has hidden LAST_INSERT_ID.
+// attempt runs a statement that grants r, and returns the token and the last recorded tick. Nothing is granted if
+// another session has locked the row or has acquired the lock first. If the row contains a tick, LAST_INSERT_ID is
+// negative, and attempt reads the token and the tick from the row. It also does so if a trigger on the table has hidden
+// LAST_INSERT_ID.
 func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb string, args []any) (a sqlbase.Answer, granted bool, err error) {
 	a.Verdict = sqlbase.Granted
 	var done sqlbase.Result

@@ -108,7 +108,8 @@ func (f *fixture) int(t testing.TB, query string, args ...any) (n int64) {
 	return n
 }
 
-// whileLocked calls do while another transaction holds the row locks that statement has taken.
+// whileLocked runs the statement in a transaction, and calls the function do while that transaction holds its row
+// locks.
 func (f *fixture) whileLocked(t testing.TB, statement string, do func()) {
 	t.Helper()
 	tx, err := f.db.BeginTx(limited(t), nil)
@@ -127,7 +128,8 @@ func limited(t testing.TB) context.Context {
 	return ctx
 }
 
-// atOnce calls do, and fails the test if do seems to wait for another transaction.
+// atOnce calls the function do. It fails the test if the call takes ten seconds or more, as a call that waits for
+// another transaction would.
 func atOnce(t testing.TB, do func()) {
 	t.Helper()
 	start := time.Now()

@@ -67,9 +67,9 @@ func (f *fixture) moveHere(t *testing.T) {
 	f.meta.Store(&known)
 }
 
-// A grant relies on an earlier read of the meta row for less time than the shortest quarantine, on the wall clock and
-// on the monotonic clock. A grant that may close the lock for longer than longest_ttl_us in that read does not rely
-// on it.
+// A grant relies on an earlier read of the meta row only if the age of that read is much smaller than the shortest
+// quarantine. The age is measured with the wall clock and with the monotonic clock. If the grant may close the lock for
+// longer than the grant for which the row was read, it does not rely on that read.
 func TestMySQLLooksAgainInTime(t *testing.T) {
 	t.Parallel()
 	const shortestQuarantine = time.Minute // the first value of rowlock_lease_meta.longest_ttl_us, which the migration sets
@@ -107,7 +107,8 @@ func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 	})
 }
 
-// The meta row contains the longest TTL before a lease with that TTL is granted.
+// A grant first raises longest_ttl_us in the meta row to the time for which the grant may close the lock, unless the
+// stored value is already larger.
 func TestMySQLRemembersTheLongestTTL(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, r := range []driver.Request{

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// besideLimit bounds the statements that LockInTx runs on a second connection. Without a limit they could wait
-// forever for a free connection of the pool.
+// besideLimit is how long the statements that LockInTx runs on a second connection may take together. Without a limit
+// they could wait forever for a free connection of the pool.
 const besideLimit = 5 * time.Second
 
 var errOneConnection = errors.New("the pool is limited to one connection, and InTx needs a second connection besides the transaction's")
@@ -55,7 +55,7 @@ func (b *Backend) settleInTx(ctx context.Context, tx sqlbase.Querier, key driver
 }
 
 // lookBeside reads, outside the caller's transaction, why the lock cannot be acquired. If the lock looks free, the
-// verdict is Contended, and the lock has a row: lookBeside inserts a missing row.
+// verdict is Contended. In that case the lock has a row, because lookBeside inserts a missing row.
 func (b *Backend) lookBeside(ctx context.Context, s *server, key driver.Key) (sqlbase.Answer, error) {
 	a, err := b.look(ctx, s, driver.Request{Key: key})
 	if err == nil && a.Verdict == sqlbase.Missing {

@@ -19,7 +19,7 @@ import (
 // server sends statements to a MySQL or MariaDB server.
 type server struct {
 	db               *sql.DB
-	q                sqlbase.Querier   // sends through the pool db, or through the reserve
+	q                sqlbase.Querier   // sends through the pool db, or through the reserve (an additional connection)
 	sql              map[string]string // the statements, keyed by file name without .sql
 	mariadb          bool
 	timeoutUndoesAll bool // whether a time-out while waiting for a row undoes the whole transaction (innodb_rollback_on_timeout)
@@ -69,7 +69,7 @@ func (s *server) skipLocked(key driver.Key, args []any) []any {
 	return append(args, namespace, name)
 }
 
-// retry calls the function once, and repeats the call while the server reports that it has undone the statement.
+// retry calls the given function, and repeats the call while the server reports that it has undone the statement.
 func (s *server) retry(ctx context.Context, once func() error) error {
 	return sqlbase.Retry(ctx, transient, once)
 }
@@ -107,7 +107,7 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 		if err != nil {
 			return err
 		}
-		if done.Affected > 0 { // every row that matches is counted, because the statement changes its nonce or token
+		if done.Affected > 0 { // the server counts only rows that change: this statement changes the nonce or the token of each row that matches
 			return nil
 		}
 		var a sqlbase.Answer

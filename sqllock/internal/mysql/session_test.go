@@ -122,7 +122,7 @@ func lifeOfALock(t *testing.T, plain, b *Backend, name string) {
 	require.ErrorIs(t, b.Release(ctx, lost), driver.ErrNotHeld)
 	require.NoError(t, b.Release(ctx, g))
 	require.NoError(t, b.Release(ctx, g), "releasing again is no error")
-	for _, tick := range []string{"Zoë 🔒", "2026-11-23T00:00:00Z", ""} { // the last release leaves the tick
+	for _, tick := range []string{"Zoë 🔒", "2026-11-23T00:00:00Z", ""} { // the last release records no tick, and leaves the recorded tick as it is
 		done := mustAcquire(t, b, request(name))
 		done.Done = tick
 		require.NoError(t, b.Release(ctx, done))

@@ -91,8 +91,8 @@ func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.
 	return fresh, nil
 }
 
-// lentMark is an argument that records its own conversion in lent. database/sql converts arguments only after the
-// pool has lent a connection for the statement.
+// lentMark wraps an argument of a statement. It sets the field lent to true when database/sql converts the argument.
+// That happens only after the pool has lent a connection for the statement.
 type lentMark struct {
 	value any
 	lent  *atomic.Bool
@@ -104,8 +104,8 @@ func (m lentMark) Value() (sqldriver.Value, error) {
 	return sqldriver.DefaultParameterConverter.ConvertValue(m.value)
 }
 
-// marked wraps the first argument in a lentMark, so that lent becomes true when the pool has lent a connection. The
-// result lent is nil if there are no arguments.
+// marked wraps the first argument in a lentMark. The second result becomes true when the pool has lent a connection. It
+// is nil if there are no arguments.
 func marked(args []any) ([]any, *atomic.Bool) {
 	if len(args) == 0 {
 		return args, nil

@@ -36,7 +36,7 @@ type queueState int
 
 const (
 	unqueued queueState = iota // not in the queue: the process was not refused yet, or was granted the lock after the refusal
-	queued                     // in the queue, or perhaps in the queue because wait.sql returned an error
+	queued                     // in the queue; or it is unknown, because wait.sql returned an error
 )
 
 func newWaiters() *waiters {
@@ -53,8 +53,8 @@ func (ws *waiters) join(key driver.Key) {
 	ws.byKey[key].callers++
 }
 
-// leave removes a caller. It reports whether to remove this process from the queue: no caller is left, and the
-// process may be in the queue.
+// leave removes a caller. It returns true if this process must be removed from the queue. That is so if no caller is
+// left and the process may be in the queue.
 func (ws *waiters) leave(key driver.Key) (dequeue bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 type Backend struct {
 	runner // runs statements through the application's pool
 
-	renewals, releases runner // run statements through the reserve while all connections of the pool are in use
+	renewals, releases runner // run statements through the reserve, an additional connection, while all connections of the pool are in use
 	reserve            *sqlbase.Reserve
 	table              sqltable.Table
 	waiters            waiters
@@ -85,9 +85,9 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return sqlbase.GrantOf(r, a), nil
 }
 
-// withdrawAfter withdraws r, which was deposited in the waiter's row. It returns the error in the parameter why, which
-// is marked [driver.NotApplied]. If the withdrawal fails, it returns an error without that mark, because r may still be
-// granted.
+// withdrawAfter withdraws r, which was deposited in the waiter's row. After a success it returns the parameter why, an
+// error that is marked [driver.NotApplied]. If the withdrawal fails, it returns an error without that mark, because r
+// may still be granted.
 func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error) error {
 	err := p.Release(ctx, driver.Grant{Key: r.Key, Nonce: r.Nonce})
 	if err == nil || errors.Is(err, driver.ErrNotHeld) {
@@ -207,7 +207,7 @@ func (p *Backend) renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return result, err
 }
 
-// decision bounds how long Notify waits until it is known whether the process receives notifications.
+// decision limits how long Notify waits to learn whether the process receives notifications.
 const decision = 100 * time.Millisecond
 
 // Notify implements [driver.Notifier]. A release reserves the lock briefly for the waiter that has waited longest,
@@ -226,7 +226,7 @@ func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	case <-ctx.Done():
 	}
 	if !write {
-		return stop, nil // the attempt before has written the row
+		return stop, nil // the previous attempt has written the row
 	}
 	for channel, same := p.waiters.listener.heardOn(), false; !same; {
 		if err = p.write(ctx, row, channel, first); err != nil {
@@ -250,8 +250,8 @@ func (p *Backend) write(ctx context.Context, r *row, channel string, first bool)
 	return p.exec(ctx, "wait", encodeRows([]*row{r}), channel, sqlbase.Flag(first))
 }
 
-// passed returns the grant that a release has made to the deposited request r. It reads the lock's row once for each
-// notification that claims such a grant, because only the row proves the grant.
+// passed returns the grant if a release has granted the lock to the deposited request r. It reads the lock's row once
+// for each notification that reports such a grant, because only the row proves the grant.
 func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant, found bool, err error) {
 	if !r.Waiting || !p.waiters.promised(r.Key) {
 		return g, false, nil
@@ -293,9 +293,9 @@ func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
 	return max(limit, time.Millisecond)
 }
 
-// draining returns why a sealed grant timed out, after nothing was granted. The statement waited for a transaction
-// that has checked the fence mark, or for an insert of the same name. If the server does not answer, draining assumes
-// the fence mark, because such waits are longer.
+// draining returns the reason why the statement of a sealed grant timed out and granted nothing. The statement waited
+// for a transaction that has checked the fence mark, or for an insert of the same name. If the server does not answer,
+// draining assumes that it waited for such a transaction, because these waits are longer.
 func (p *Backend) draining(ctx context.Context, key driver.Key) sqlbase.Answer {
 	var a sqlbase.Answer
 	if found, err := p.one(ctx, "draining", []any{key.Namespace, key.Name}, a.Dest()...); err != nil || !found {

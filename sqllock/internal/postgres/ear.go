@@ -20,7 +20,7 @@ import (
 // goroutine calls its methods, except poke, which any goroutine may call.
 type ear interface {
 	exec(ctx context.Context, statement string, args ...any) error
-	// wait waits for the next notification, and returns its payload. The result heard is false if the time until is
+	// wait waits for the next notification, and returns its payload. The result heard is false if the given time is
 	// reached or poke is called.
 	wait(until time.Time) (payload string, heard bool, err error)
 	poke()
@@ -30,8 +30,8 @@ type ear interface {
 // pgxEar is an ear on a pgx connection, taken from a pool of pgx or of database/sql.
 type pgxEar struct {
 	raw   *pgx.Conn
-	with  func(func(*pgx.Conn) error) error // calls a function with the connection
-	end   func()                            // removes the connection from its pool, if it counts towards the limit of a pool
+	with  func(func(*pgx.Conn) error) error // passes the connection to the given function
+	end   func()                            // removes the connection from its pool; does nothing if the connection was taken out of the pool before
 	mu    sync.Mutex
 	waits bool // the listener's goroutine is reading from the socket
 	poked bool
@@ -145,7 +145,7 @@ func (e *pgxEar) wait(until time.Time) (id string, heard bool, err error) {
 		}
 		if err == nil {
 			heard = true
-			if n != nil { // n is nil if the pool has a notification handler of the application; an empty id wakes every waiter
+			if n != nil { // n is nil if the application's own handler has received the notification; the empty id then wakes every waiter
 				id = n.Payload
 			}
 			return reset

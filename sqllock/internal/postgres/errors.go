@@ -56,8 +56,8 @@ func (p *Backend) classify(ctx context.Context, operation string, key driver.Key
 // unencodable reports whether state is untranslatable_character or character_not_in_repertoire.
 func unencodable(state string) bool { return state == "22P05" || state == "22021" }
 
-// withFields adds to err the fields of r that contain characters beyond ASCII, if the database's encoding cannot
-// represent a character. The server's error does not name the field.
+// withFields adds to err the fields of r that contain characters beyond ASCII. It does so only if err says that the
+// database's encoding cannot represent a character. The server's error does not name the field.
 func withFields(r driver.Request, err error) error {
 	if !unencodable(sqlerror.State(err)) {
 		return err

@@ -164,7 +164,7 @@ func (l *listener) mayListen() bool {
 // and false if there are no rows any longer.
 func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 	_, isDeaf := e.(*deaf)
-	var greetedBy time.Time // zero once a notification has arrived
+	var greetedBy time.Time // the deadline for the first notification; zero if one has arrived or none is expected
 	if fresh {
 		if !isDeaf {
 			greetedBy = time.Now().Add(helloLimit)
@@ -369,7 +369,7 @@ func (l *listener) closeIdle(ctx context.Context, waits bool) {
 	l.mu.Lock()
 	state, e, ended := l.state, l.ear, l.ended
 	if state != listenOff && state != listenParked {
-		l.keep = false // waiters that leave later are not kept for either
+		l.keep = false // from now on, no unused connection and no unused row is kept for the next waiter
 		if e != nil {
 			e.poke()
 		}

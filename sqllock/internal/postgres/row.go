@@ -84,7 +84,7 @@ func (r *row) join(w *waiter) (write bool) {
 }
 
 // leave removes a waiter. It returns a channel that is closed when no release can notify the row any longer. The
-// channel is nil if no release can notify the row already now, or if the row has other waiters.
+// channel is nil if the row has other waiters, or if releases already ignore the row.
 func (r *row) leave(w *waiter) (gone <-chan struct{}) {
 	delete(r.waiters, w)
 	if len(r.waiters) > 0 || !r.hasWaiters() {
@@ -177,7 +177,7 @@ func (r *row) remove(tick bool) bool {
 // hear records a notification for the row and wakes the row's waiters.
 func (r *row) hear(what heard) {
 	r.heard = max(r.heard, what)
-	for w := range r.waiters { // the functions never block
+	for w := range r.waiters { // the wake functions never block
 		w.wake()
 	}
 }

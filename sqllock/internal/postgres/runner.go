@@ -21,8 +21,9 @@ type runner struct {
 	unprepared *atomic.Bool
 }
 
-// run calls once with args, preceded by the mode without prepared statements if necessary. It repeats the call while
-// the server reports that it has undone the statement and a retry may succeed.
+// run passes args to the given function. If statements must not be prepared, run first adds the mode in which pgx does
+// not prepare them. It repeats the call while the server reports that it has undone the statement and a retry may
+// succeed.
 func (r runner) run(ctx context.Context, args []any, once func(args []any) error) error {
 	return sqlbase.Retry(ctx, transient, func() error {
 		prepared := !r.unprepared.Load()

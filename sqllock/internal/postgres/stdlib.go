@@ -59,9 +59,9 @@ func (q stdlibPool) lend(ctx context.Context, work func(sqlbase.Querier) error) 
 	})
 }
 
-// lend runs work on a connection of db, which work returns to the pool. If the connection turns out to be broken
-// before anything was sent, lend runs work once more on another connection. The pool itself does not detect broken
-// connections in advance.
+// lend takes a connection of db, and passes it to the function work. That function must return the connection to the
+// pool. If the connection turns out to be broken before anything was sent, lend calls work once more with another
+// connection. The pool itself does not detect broken connections in advance.
 func lend(ctx context.Context, db *sql.DB, take func(context.Context) (*sql.Conn, error), work func(*sql.Conn) error) error {
 	for again := true; ; again = false {
 		conn, err := take(ctx)

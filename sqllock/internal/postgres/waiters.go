@@ -15,7 +15,7 @@ type waiters struct {
 
 	mu   sync.Mutex // must be locked before the listener's mutex
 	rows map[driver.Key]*row
-	dead map[string]driver.Key // keys of the rows of other processes that did not acquire a lock reserved for them, by row id
+	dead map[string]driver.Key // the locks that were reserved for another process and not acquired by it, keyed by the id of its row
 
 	deposited bool // whether a request was ever deposited in a row
 }
@@ -106,10 +106,10 @@ func (s *waiters) asks(r driver.Request) (a asking) {
 	return a
 }
 
-// answered records the answer a to the request of a waiter, whose row is the parameter by. The parameter deposited says
-// whether the statement wrote the request into the row. The result anew reports whether the row must be written again,
-// because no release can notify it. If the lock was reserved for another process that did not acquire it, that process
-// may be dead, so its row is deleted. If that process is alive, it soon writes its row again.
+// answered records the answer a to the request of a waiter. The parameter by is the row of that waiter. The parameter
+// deposited says whether the statement wrote the request into the row. The result anew reports whether the row must be
+// written again, because no release can notify it. If the lock was reserved for another process that did not acquire
+// it, that process may be dead, so its row is deleted. If that process is alive, it soon writes its row again.
 func (s *waiters) answered(by *row, a sqlbase.Answer, deposited bool) (anew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,9 +227,10 @@ type work struct {
 	sweep        bool
 }
 
-// due returns the rows to write or delete now. At a tick the rows of all waiters are written. Rows that are kept in
-// case a waiter returns are deleted at a tick, or at once if the parameter keep is false. The result idle reports that
-// no row is left. In that case the method has called the function end, and the next waiter starts the listener again.
+// due returns the rows to write or delete now. The parameter tick is true once a second: the rows of all waiters are
+// then written. Rows that are kept in case a waiter returns are deleted when tick is true, or at once if the parameter
+// keep is false. The result idle reports that no row is left. In that case the method has called the function end, and
+// the next waiter starts the listener again.
 func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

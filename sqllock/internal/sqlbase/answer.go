@@ -23,7 +23,7 @@ const (
 	NotHeld    Verdict = "not held"
 	Missing    Verdict = "missing"
 	Again      Verdict = "again"
-	OtherEpoch Verdict = "epoch" // the server is not the server that granted last
+	OtherEpoch Verdict = "epoch" // the epoch in the meta row is not the epoch of this server
 	LongerTTL  Verdict = "ttl"   // the lease would be longer than longest_ttl_us in the meta row
 	Leased     Verdict = "leased"
 	MinHold    Verdict = "min hold"
@@ -55,7 +55,7 @@ type Answer struct {
 	Ahead         int    // how many waiters have waited longer, as far as the store knows
 	Missed        string // the id of the waiter that the lock was reserved for and that did not acquire it; set only when a waiter is granted the lock
 	Pending       bool   // a later release may grant the request
-	Done          string // the last tick that is done; set only if the lock was granted
+	Done          string // the last recorded tick; set only if the lock was granted
 	Sealed        bool   // the grant raised the fence mark; set only if Seal of the request is set
 }
 
@@ -89,16 +89,16 @@ func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecon
 
 // These constants bound the retries within one attempt.
 const (
-	looks     = 3                    // how often an attempt runs while the verdict is Contended
+	looks     = 3                    // how many times an attempt runs at most, if the verdict is Contended each time
 	lookDelay = 2 * time.Millisecond // the delay between these runs, without jitter
-	mends     = 5                    // how often an attempt makes a repair, such as adopting a new epoch
+	mends     = 5                    // how many repairs an attempt makes at most, such as storing a new epoch
 )
 
 var errUnsettled = errors.New("the epoch of the lock table keeps changing: are there two primaries?")
 
-// Settle calls the function ask until the answer is final for the caller. If the verdict is a key of mend, Settle calls
-// that repair and then the function ask. If the verdict is Contended, because another process intervened, Settle
-// repeats the call after a short delay.
+// Settle calls the function ask until the answer is final for the caller. If the map mend has a repair for the verdict,
+// Settle calls the repair and then retries the call. If the verdict is Contended, because another process intervened,
+// Settle retries the call after a short delay.
 func Settle(ctx context.Context, ask func() (Answer, error), mend map[Verdict]func() error) (Answer, error) {
 	mended := 0
 	for look := 1; ; {

@@ -26,8 +26,8 @@ type TxLocker interface {
 	LockInTx(ctx context.Context, tx Querier, key driver.Key) error
 }
 
-// LockInTx calls l.LockInTx until it has locked the name, or the duration wait has passed. It then returns the last
-// refusal.
+// LockInTx calls l.LockInTx until it has locked the name, or the duration wait has passed. In the second case it
+// returns the last refusal.
 func LockInTx(ctx context.Context, l TxLocker, tx Querier, key driver.Key, wait time.Duration) error {
 	if err := checkKey(key); err != nil {
 		return driver.Permanent(fmt.Errorf("sqllock: InTx: %w", err))
@@ -50,7 +50,7 @@ func LockInTx(ctx context.Context, l TxLocker, tx Querier, key driver.Key, wait 
 	}
 }
 
-// checkKey checks the namespace and the name by the engine's rules, because InTx is called without the engine.
+// checkKey checks the namespace and the name by the same rules as a Locker, because InTx is called without a Locker.
 func checkKey(key driver.Key) error {
 	switch {
 	case key.Name == "" || len(key.Name) > driver.MaxName:

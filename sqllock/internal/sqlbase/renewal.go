@@ -8,9 +8,9 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-// RenewAll renews grants by calling the function once. It retries, at most twice, the grants with an unknown outcome.
-// Such a row was locked by another statement: a renewal of the same grant, or an acquire that was refused. RenewAll
-// returns an error only if the first call fails.
+// RenewAll passes the grants to the given function, which renews them. It repeats the call for the grants with an
+// unknown outcome, at most twice. The outcome is unknown if another statement has locked the row of the lock: a renewal
+// of the same grant, or an acquire that was refused. RenewAll returns an error only if the first call fails.
 func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Context, []driver.Grant) ([]driver.Outcome, error)) ([]driver.Outcome, error) {
 	result, err := once(ctx, grants)
 	if err != nil {
@@ -38,7 +38,7 @@ func RenewAll(ctx context.Context, grants []driver.Grant, once func(context.Cont
 	return result, nil
 }
 
-// RenewalOf returns the name of the operation for the error of a failed renewal.
+// RenewalOf returns the text that names the operation in the error of a failed renewal.
 func RenewalOf(grants []driver.Grant) string {
 	if len(grants) == 1 {
 		return fmt.Sprintf("renew %q", grants[0].Key)

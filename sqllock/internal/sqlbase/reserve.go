@@ -189,9 +189,9 @@ func (q reservedQuerier) Exec(ctx context.Context, statement string, args ...any
 	return r, err
 }
 
-// lend runs work through the pool, or through the reserve while all connections of the pool are in use. If the
-// reserve cannot connect within half of ctx's time, because the server accepts no further connection, lend uses the
-// pool.
+// lend runs work through the pool, or through the reserve while all connections of the pool are in use. If the reserve
+// cannot connect within half of the time until ctx's deadline, because the server accepts no further connection, lend
+// uses the pool.
 func (q reservedQuerier) lend(ctx context.Context, work func(Querier) error) error {
 	if q.reserve.open == nil || !q.usage().full() {
 		return work(q.pool)

@@ -18,8 +18,7 @@ func UsageOf(db *sql.DB) Usage {
 
 func (u Usage) full() bool { return u.Most > 0 && u.InUse >= u.Most }
 
-// Unlent adds the usage of the pool to err, if the pool lent no connection before ctx ended because all connections
-// were in use.
+// Unlent adds the usage of the pool to err if ctx has ended while all connections of the pool were in use.
 func (u Usage) Unlent(ctx context.Context, err error) error {
 	if ctx.Err() == nil || !u.full() {
 		return err

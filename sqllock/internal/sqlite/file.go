@@ -23,7 +23,7 @@ type file struct {
 	sql      map[string]string // the statements, keyed by file name without .sql
 	prepared *prepared
 
-	walUntil atomic.Int64             // the end of the time for which the file is assumed to have a write-ahead log, in nanoseconds since started
+	walUntil atomic.Int64             // until when the file is assumed to have a write-ahead log, in nanoseconds after the time in the variable started
 	opened   atomic.Pointer[identity] // nil before the first call
 }
 
@@ -33,7 +33,7 @@ func newFile(db *sql.DB, t sqltable.Table) *file {
 	return f
 }
 
-// writing contains the options of write.
+// writing contains the options of the method write.
 type writing struct {
 	limit      time.Duration // how long write waits for another writer of the file
 	durability durability
@@ -53,12 +53,12 @@ type statements int
 
 const (
 	single  statements = iota
-	several            // they run in one transaction: all of them take effect, or none
+	several            // the statements run in one transaction: all of them take effect, or none
 )
 
-// write runs work on a connection. With a write-ahead log the statements are prepared, and run in a transaction. Only
-// in a transaction does database/sql run prepared statements on a chosen connection: here, the connection whose busy
-// timeout was shortened.
+// write runs work on a connection. With a write-ahead log the statements are prepared, and run in a transaction. The
+// statements must run on the connection whose busy timeout was shortened. database/sql lets the caller choose the
+// connection of a prepared statement only in a transaction.
 func (f *file) write(ctx context.Context, how writing, work func(sqlbase.Querier) error) error {
 	wal := f.wal()
 	if wal {

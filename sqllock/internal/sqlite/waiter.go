@@ -86,7 +86,7 @@ func (w *waiter) remove(caller int) (last bool) {
 func (w *waiter) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, wake := range w.callers { // the functions never block
+	for _, wake := range w.callers { // the wake functions never block
 		wake()
 	}
 }

@@ -50,8 +50,8 @@ WITH seen AS MATERIALIZED (
        AND (f.token < excluded.token OR f.token = excluded.token AND f.nonce = excluded.nonce)
  RETURNING f.token
 ), drained AS MATERIALIZED (
-    -- The count is known only after the mark is raised. So the clock is read after the wait for older transactions, and
-    -- the lease starts at that time.
+    -- The number of raised marks is known only after the wait for older transactions. So the clock is read after that
+    -- wait, and the lease starts at that time.
     SELECT r.marks = 1 AS sealed, clock_timestamp() AS now
       FROM (SELECT count(*) AS marks FROM raised) r
 ), won AS (

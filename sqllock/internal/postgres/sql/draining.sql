@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace; $2 name.
--- Result: one row with the columns of acquire.sql: verdict is 'draining' if a transaction has locked the fence mark of the lock's own name, else 'contended'; token, holder and note of the lock's current or last grant; the microseconds since that grant; 0.
+-- Result: one row with the columns of acquire.sql: verdict is 'draining' if a transaction has locked the fence mark of the lock's own name, else 'contended'; token, holder and note of the lock's current or last grant; the microseconds since that grant; 0 instead of the microseconds until the lock is free.
 -- Promise: changes nothing, and waits for no other transaction.
 WITH free AS MATERIALIZED (
     SELECT f.resource

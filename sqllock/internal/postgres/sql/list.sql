@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace; $2 is 1 to list every namespace, else 0.
--- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last tick that is done, or an empty text; how many waiters that a release may choose have confirmed in the last 3 s that they wait for the lock.
+-- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last recorded tick, or an empty text; how many waiters that a release may choose have confirmed in the last 3 s that they wait for the lock.
 -- Promise: reads only, and waits for no other transaction.
 SELECT l.namespace, l.name,
        CASE WHEN l.nonce IS NOT NULL AND l.expires_at > c.now THEN 'held'

@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace; $2 name; $3 nonce.
--- Result: one row with the token and the last tick that is done, or an empty text, if the grant of this nonce has not expired, else no row.
+-- Result: no row if this nonce has no grant or its grant has expired, else one row: token; the last recorded tick, or an empty text.
 -- Promise: reads one row by its primary key, writes nothing, and waits for no other transaction. Any role can send a notification, so only the row proves the grant.
 SELECT l.token, coalesce(l.done, '') AS done
   FROM rowlock_lease l

@@ -1,5 +1,5 @@
 -- Parameters: ?1 namespace; ?2 name; ?3 nonce; ?4 holder; ?5 note; ?6 TTL, ?7 minimum hold and ?8 hand-over delay, all three in microseconds; ?9 the id of the waiter that sends the request, or NULL.
--- Result: one row with the token and the last tick that is done, or an empty text, if the lock was granted, else no row.
+-- Result: no row if the lock was not granted, else one row: token; the last recorded tick, or an empty text.
 -- Promise: is one statement that needs no transaction around it. It takes the file's write lock even when it grants nothing, so look.sql runs before it.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now

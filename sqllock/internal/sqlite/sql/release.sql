@@ -1,4 +1,4 @@
--- Parameters: ?1 namespace; ?2 name; ?3 nonce; ?4 token (0 means any grant of that nonce); ?5 minimum hold in microseconds; ?6 the tick that is done, or NULL.
+-- Parameters: ?1 namespace; ?2 name; ?3 nonce; ?4 token (0 means any grant of that nonce); ?5 minimum hold in microseconds; ?6 the tick to record, or NULL.
 -- Result: one row if this grant was ended, else no row. The row contains the id of the waiter that the lock is now reserved for, or NULL.
 -- Promise: ends only this grant, and keeps the row. A tick is recorded in the same step. If the minimum hold is over, the release reserves the lock for 50 ms for a waiter: of the waiters seen in the last 3 s, the one that has waited longest. A lock that is neither reserved nor closed by a minimum hold is free at once, even if the clock is set back. If the clock is set back, the minimum hold does not get longer.
 WITH clock AS (

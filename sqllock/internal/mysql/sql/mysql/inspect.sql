@@ -1,5 +1,5 @@
 -- Parameters: in this order: namespace; name. Both are in base64.
--- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last tick that is done, or an empty text; how many processes are in the queue, or 0 if the first of them was not seen in the last 3 s.
+-- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last recorded tick, or an empty text; how many processes are in the queue, or 0 if the first of them was not seen in the last 3 s.
 -- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        l.namespace, l.name,

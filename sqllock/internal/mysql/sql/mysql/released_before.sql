@@ -1,5 +1,5 @@
 -- Parameters: in this order: token, twice; nonce; token; namespace; name. Names are in base64.
--- Result: no row if the lock has no row, else one row: verdict ('released' if this grant was released before, 'again' if the grant was not released, else 'not held').
+-- Result: no row if the lock has no row, else one row: verdict ('released' if this grant was released before, 'again' if the row still contains this grant, else 'not held').
 -- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        CASE WHEN l.nonce IS NULL AND l.token = ? AND ? > 0 THEN 'released'
