@@ -14,7 +14,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// as creates a user who has only these privileges, and returns a function that configures a connection for that user.
+// The method as creates a database user with only the privileges in grants. It returns a function that configures
+// connections for that user.
 func (s *store) as(t *testing.T, grants ...string) func(*mysqldriver.Config) {
 	t.Helper()
 	user := "u" + driver.NewNonce().String()[:8]
@@ -79,8 +80,9 @@ func TestPrune(t *testing.T) {
 		forgotten, err := r.RowsAffected()
 		require.NoError(t, err)
 		assert.Zero(t, forgotten, "its token is above the floor")
-		// This raises the token to a value that the server's clock has not reached, as if the clock had been set back
-		// since the grant. Then only the floor makes later tokens larger.
+		// After Prune, a new token is the server's clock or the floor plus one, whichever is larger. This statement
+		// raises the token above the clock's value, as if the clock had been set back since the grant. Then only the
+		// floor makes later tokens larger.
 		_, err = s.raw.Exec("UPDATE rowlock_lease_counter SET token = token + 3600000000 WHERE name = 'free'")
 		require.NoError(t, err)
 		n, err = b.Prune(limited(t), 0)

@@ -48,8 +48,8 @@ func TestAskersOfOneConnection(t *testing.T) {
 	})
 }
 
-// If the server answers an unlock with the report that the session did not have the lock,
-// the backend closes the session, and all its leases are lost.
+// The server may answer an unlock statement that the session did not have the lock. The backend then closes the
+// session, and all leases of the session are lost.
 func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))

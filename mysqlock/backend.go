@@ -60,7 +60,7 @@ func New(db *sql.DB, opts ...Option) *Backend {
 	return b
 }
 
-// Capabilities describes what these locks promise.
+// Capabilities implements [driver.Backend]. It describes what the locks of this backend promise.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "mysqlock", Token: driver.LinearizableToken, Sessions: true, Warnings: b.warnings, Invalid: b.err}
 	if b.opts.noToken {
@@ -88,8 +88,8 @@ func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver
 	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) { return b.locks.Await(ctx, r.Key, false, r, wait) })
 }
 
-// acquire checks r, calls the function by, and turns its error into one of the driver contract. The function by also
-// returns the context that limited its last statement.
+// acquire checks the request r and calls the function by. It converts the error of by to an error of the driver
+// contract. The function by also returns the context that limited its last statement.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func() (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err
@@ -102,9 +102,9 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request, by func() (driv
 	return g, explain(ctx, b.table, "acquire", r.Key, err)
 }
 
-// Renew implements [driver.Backend]. It sends one statement on each session, all in parallel, which checks
-// that the session still holds its locks. If the server has become read-only, all its grants are lost,
-// because another server may now be the primary and grant the same names.
+// Renew implements [driver.Backend]. It sends one statement on each session, on all sessions in parallel. The
+// statement checks that the session still holds its locks. If the server has become read-only, all its grants are
+// lost. Another server may then be the primary and grant the same names.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := b.ready(ctx); err != nil {
 		return nil, err

@@ -11,9 +11,9 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// BenchmarkAcquireRelease measures one acquire and release. The baseline is the two SQL statements alone,
-// on an open connection. The variants are the first lock of a connection, a lock on a connection
-// that already holds another lock, and locks without tokens.
+// BenchmarkAcquireRelease measures one acquire and release. The baseline runs only the two SQL statements, on an open
+// connection. The variants are the first lock of a connection, a lock on a connection that already holds another lock,
+// and locks without tokens.
 func BenchmarkAcquireRelease(b *testing.B) {
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
 		b.Run(name, func(b *testing.B) {

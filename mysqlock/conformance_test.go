@@ -79,8 +79,8 @@ func (n *network) Open(context.Context) (driver.Backend, error) {
 	return b, nil
 }
 
-// Expire ends the session that holds key. It returns when the server has ended the session and the holder has
-// noticed. A statement that the holder sent earlier would have an unknown outcome.
+// Expire ends the session that holds key. It returns when the server has ended the session and the holder has noticed
+// that. If the holder sent a statement before it noticed, the outcome of that statement would be unknown.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {
 	heard := n.heard(key)
 	if err := n.kill(key); err != nil {

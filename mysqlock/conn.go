@@ -22,9 +22,9 @@ func (b *Backend) open(ctx context.Context) (*conn, error) {
 	return &conn{Conn: c, prepared: map[string]*sql.Stmt{}}, nil
 }
 
-// statement returns the prepared form of text from the second call with the same text on, and nil at the first.
-// Without a prepared form, the driver would prepare the text for each call, which costs another round trip.
-// A statement that runs only once is not worth keeping.
+// statement returns nil at the first call with a text. At all later calls with the same text, it returns the prepared
+// form of the text. Without a prepared form, the driver would prepare the text for each call, which costs another
+// round trip. A text that runs only once needs no prepared form.
 func (c *conn) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	s, again := c.prepared[text]
 	if s != nil || !again {

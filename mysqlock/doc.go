@@ -3,9 +3,9 @@
 //
 //	locker, err := rowlock.New(mysqlock.New(db))
 //
-// A renewal writes no row. The lock is free as soon as its holder's connection ends, not a TTL later.
-// On the other hand, the lock is only in the memory of one server, and is not replicated.
-// If the limits below matter to you, use package sqllock, whose lease rows do not have them.
+// A renewal writes no row. The lock is free as soon as its holder's connection ends, not a TTL later. However, the
+// lock is only in the memory of one server, and is not replicated. If the limits below matter to you, use package
+// sqllock. Its lease rows do not have these limits.
 //
 // # What holds a lock
 //
@@ -18,18 +18,19 @@
 // If it is uncertain which locks a connection holds, the backend closes the connection instead of returning it
 // to the pool. All leases on it are lost.
 //
-// Leave room in the pool for other work. With SetMaxOpenConns(n), the backend uses at most half of the n connections
-// unless Sessions says otherwise, and briefly one more while it makes the token for a second or further lock
-// on one connection.
+// Leave room in the pool for other work. With SetMaxOpenConns(n), the backend uses at most half of the n connections,
+// unless the option Sessions allows more. If a connection already holds a lock, the backend briefly uses another
+// connection to make the token of a further lock.
 //
-// A holder trusts its lease for one TTL after the last proof that its session holds the lock.
-// Each renewal is such a proof: one statement with IS_USED_LOCK checks all locks of a connection, on that connection.
+// A holder trusts its lease for one TTL after the last proof that its session holds the lock. Each renewal is such a
+// proof. It runs one statement on each connection, and the statement checks all locks of that connection with
+// IS_USED_LOCK.
 //
 // If the server ends a connection (KILL, wait_timeout, shutdown, reset), the holder notices it within about 100 ms.
 // The backend checks each connection at that interval, with the check that go-sql-driver makes before it uses an idle
-// connection. The check needs the driver's parameter checkConnLiveness, which is on by default.
-// On Windows and with other drivers there is no such check, and the next renewal notices the end.
-// If the server or the network stops answering, the holder stops trusting its leases at their trust deadline.
+// connection. The check needs the driver's parameter checkConnLiveness, which is on by default. On Windows and with
+// other drivers there is no such check. The holder then notices the end of the connection at the next renewal. If the
+// server or the network stops answering, the holder stops trusting its leases at their trust deadline.
 //
 // The options MinHold and HandoverDelay are refused, because they would have to close a lock after its session has
 // ended.
@@ -71,15 +72,15 @@
 //
 // # Waiting
 //
-// A waiter waits in the server's queue, on a connection of its own, for one second at a time.
-// When the lock is released, the server grants it to a waiter at once, but in no guaranteed order.
-// If a wait is cancelled, the backend closes the connection. The server needs up to a second to notice that,
-// and may grant the lock to the closed connection until then. If the DSN has a readTimeout, it must be longer
-// than a second. Otherwise it ends every wait early.
+// A waiter waits in the server's queue, on a connection of its own, for one second at a time. When the lock is
+// released, the server grants it to a waiter at once, but in no guaranteed order. If a wait is cancelled, the backend
+// closes the connection. The server needs up to a second to notice that, and may grant the lock to the closed
+// connection until then. If the DSN has a readTimeout, it must be longer than a second. A shorter readTimeout would
+// end every wait early.
 //
 // # Names
 //
-// The server's lock names are hashes of the schema, the namespace and the name (see [LockName]).
-// So names work the same on MySQL, which ignores case and limits names to 64 characters, and on MariaDB,
-// which does not. The locks of two schemas of one server are independent.
+// The server's lock names are hashes of the schema, the namespace and the name (see [LockName]). So names work the
+// same on both servers. MySQL itself ignores the case of lock names and limits them to 64 characters. MariaDB itself
+// has different rules. The locks of two schemas of one server are independent.
 package mysqlock

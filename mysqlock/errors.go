@@ -32,7 +32,7 @@ var (
 	errReadOnly = errors.New("this server is read-only (read_only), and the primary does not see its locks: use a DSN that leads to the primary")
 )
 
-// plain reports whether err is an answer of the server, and the session can be used after it.
+// plain reports whether err is an answer of the server after which the session can still be used.
 func plain(ctx context.Context, err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 0,
@@ -47,7 +47,7 @@ func plain(ctx context.Context, err error) bool {
 	}
 }
 
-// Over reports whether err means that the session had ended before the statement was sent.
+// Over reports whether err means that the statement was never sent, because the session had already ended.
 func (se *session) Over(err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 1927, 3169, 4031:

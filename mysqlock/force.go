@@ -10,7 +10,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
-// mine returns the locks that this backend holds, of one namespace or of all.
+// mine returns the locks that this backend holds in this namespace. If the parameter all is true, it returns the locks
+// of all namespaces.
 func (b *Backend) mine(namespace string, all bool) []driver.Status {
 	return slices.DeleteFunc(b.locks.AllHeld(), func(s driver.Status) bool { return !all && s.Key.Namespace != namespace })
 }

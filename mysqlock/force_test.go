@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ForceRelease first queries the holder and then kills the holder's connection.
-// If the connection ends between the two, ForceRelease still raises the token, so that the old holder is fenced.
+// ForceRelease first queries which connection holds the lock, and then kills that connection. If the connection ends
+// between these two steps, ForceRelease still raises the token. So the fence rejects the old holder.
 func TestAConnectionThatEndsBeforeItIsKilled(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))

@@ -27,7 +27,8 @@ type record struct {
 // present reports whether the lock is still held by its last grant with a token.
 func (r *record) present() bool { return r.heldBy.Valid && r.heldBy == r.grantedTo }
 
-// name returns the name that the holder gave, or else what the server knows about its connection.
+// name returns the holder's name. If the current holder has no token, its name is unknown. The method then describes
+// the connection that holds the lock.
 func (r *record) name() string {
 	if r.present() || !r.heldBy.Valid {
 		return r.holder.String

@@ -10,9 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// List returns the names that callers gave, for locks that any process holds or has held,
-// and never the server's hashes. If a listed lock is now held without a token, List returns the connection
-// as its holder.
+// List returns locks that any process holds or has held. It returns the names that callers gave to these locks, and
+// never the server's hashes. If a listed lock is now held without a token, List returns the connection as its holder.
 func TestListHasNames(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, other, plain := New(s.open(t)), New(s.open(t)), New(s.open(t), NoToken())

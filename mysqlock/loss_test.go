@@ -80,8 +80,8 @@ func TestWaitTimeout(t *testing.T) {
 }
 
 // If the network silently drops all packets, the holder stops trusting its lease within one TTL after the last
-// successful renewal. The server still refuses other requests at that time. The holder's calls return in time.
-// When the network works again, the lock is free and can be acquired.
+// successful renewal. At that time, the server still refuses the lock to other processes. The calls of the
+// disconnected process return in time. When the network works again, the lock is free and can be acquired.
 func TestBlackHole(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)

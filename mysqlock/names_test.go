@@ -41,8 +41,8 @@ func TestCaseAndTrailingSpace(t *testing.T) {
 	})
 }
 
-// Two schemas of one server have separate locks. The schema of a lock is the schema in the table's name,
-// if there is one, and else the connection's schema.
+// Two schemas of one server have separate locks. If the table's name contains a schema, the locks belong to that
+// schema. Otherwise they belong to the connection's schema.
 func TestTwoSchemas(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		other := s.schema + "_other"

@@ -48,7 +48,7 @@ func (b *Backend) mint(ctx context.Context, se *session, args []any) (token int6
 			if err = se.Take(ctx); err != nil {
 				return 0, err
 			}
-			var made int64 // the statement may continue after mint has returned, so it must not set token
+			var made int64 // the function below may run after mint has returned, so it must not set the result token
 			err = se.Run(ctx, nil, func(ctx context.Context) (err error) {
 				made, _, err = se.exec(ctx, "mint", args...)
 				return err

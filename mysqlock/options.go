@@ -18,23 +18,21 @@ type options struct {
 	cluster  bool
 }
 
-// Sessions limits the number of connections that the backend borrows from the pool, for holding locks
-// and for waiting. One connection can hold any number of locks. While all its connections are running a statement,
-// the backend borrows another one, up to half of n. The other half is for waiters in the server's queue,
-// each of which needs its own connection. With Sessions(1) waiters poll instead. The default is 4,
-// but at most half of the connections that the pool allows. The other connections are left for the work that runs
-// while a lock is held.
+// Sessions limits the number of connections that the backend borrows from the pool, for holding locks and for waiting.
+// One connection can hold any number of locks. If all borrowed connections are running a statement, the backend
+// borrows another connection, up to half of n. The other half of n is for waiters. Each waiter in the server's queue
+// needs its own connection. With Sessions(1) waiters poll instead. The default is 4, but at most half of the
+// connections that the pool allows. So the caller's work can use the rest of the pool while a lock is held.
 func Sessions(n int) Option { return func(o *options) { o.sessions = n } }
 
-// Table sets the name of the lease table, as sqllock.Table does. The table of tokens is named after it,
-// with "_counter" added: rowlock_lease_counter by default. Pass the same name to package migrations.
-// A schema in the name, as in "ops.jobs", is the schema of the locks. If the name has no schema,
-// the locks belong to the connection's schema. All programs that share locks must name the same table.
+// Table sets the name of the lease table, as sqllock.Table does. The table of tokens is named after it, with
+// "_counter" added: rowlock_lease_counter by default. Pass the same name to package migrations. If the name contains a
+// schema, as in "ops.jobs", the locks belong to that schema. If the name has no schema, the locks belong to the
+// connection's schema. All programs that share locks must name the same table.
 func Table(name string) Option { return func(o *options) { o.table = name } }
 
-// NoToken makes the backend grant locks without a token. Then it needs no table and no migration.
-// Package fence cannot protect anything with such leases, and other processes see only a holder's connection,
-// not its name or note.
+// NoToken makes the backend grant locks without a token. Then it needs no table and no migration. Package fence cannot
+// protect anything with such leases. Other processes see only a holder's connection, but not its name or note.
 func NoToken() Option { return func(o *options) { o.noToken = true } }
 
 // SingleWriter declares that every program that uses these locks connects to the same node of a cluster (Galera,

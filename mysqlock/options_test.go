@@ -46,9 +46,9 @@ func TestOptionsThatASessionCannotKeep(t *testing.T) {
 	}
 }
 
-// A backend refuses to lock on a server in a cluster, and on a server whose binary log does not carry the tokens.
-// The error says what to do. An option can declare that the server is safe. The test supplies the settings,
-// because the test servers are not in a cluster.
+// A backend refuses to lock on a server in a cluster, and on a server whose binary log does not carry the tokens. The
+// error says what to do. With the option SingleWriter or NoToken, the backend locks on such a server. The test
+// supplies the server's settings, because the test servers are not in a cluster.
 func TestClusters(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, "root@tcp(127.0.0.1:1)/app")

@@ -8,9 +8,9 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// Prune implements [driver.Operator]. It deletes the tokens of locks that are free and whose last grant is older
-// than unused, in batches. It returns how many it has deleted, also with an error. It needs the privileges to delete
-// from the counter table and to update the meta table.
+// Prune implements [driver.Operator]. It deletes the tokens of locks that are free and whose last grant is older than
+// unused, in batches. It returns how many tokens it has deleted, even if it also returns an error. It needs the
+// privileges to delete from the counter table and to update the meta table.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if b.opts.noToken {
 		return 0, b.ready(ctx)

@@ -28,8 +28,8 @@ func (s *store) hasWaiter(t *testing.T) func() bool {
 	}
 }
 
-// A waiter in the server's queue gets the lock as soon as the holder releases it, also after more than one wait
-// of serverWait. Its connection is then used for other locks too.
+// A waiter in the server's queue gets the lock as soon as the holder releases it. This also holds if the waiter has
+// waited for longer than serverWait. The backend then uses the waiter's connection for other locks too.
 func TestQueue(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -122,8 +122,8 @@ func TestWaitingForOneself(t *testing.T) {
 	})
 }
 
-// At most half of the backend's connections are used for waiting, so that others can acquire
-// and renew locks meanwhile. A waiter for which no connection is left is refused at once, and polls.
+// At most half of the backend's connections are used for waiting. The other connections can acquire and renew locks
+// meanwhile. A waiter for which no connection is left is refused at once, and polls.
 func TestWaitersAreBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t), Sessions(2))

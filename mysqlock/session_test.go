@@ -58,9 +58,8 @@ func TestAThousandNamesOnFourConnections(t *testing.T) {
 	})
 }
 
-// If the context of a release ends, the backend still unlocks, or closes the connection.
-// So a connection in the pool never holds a lock, which the test checks from a second session and on the connection
-// itself.
+// If the context of a release ends, the backend still unlocks, or closes the connection. So a connection in the pool
+// never holds a lock. The test checks that from a second session, and on the connection itself.
 func TestAConnectionNeverComesBackHolding(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
@@ -211,8 +210,8 @@ func TestAPoolOfOneConnection(t *testing.T) {
 	})
 }
 
-// The statement that makes a token does so only if the connection still holds the lock.
-// If the statement arrives late, after the lock was released, it makes no token.
+// The statement for a token makes one only if the connection still holds the lock. If the statement arrives late,
+// after the lock was released, it makes no token.
 func TestATokenIsMadeUnderTheLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))

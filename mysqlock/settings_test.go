@@ -46,8 +46,8 @@ func TestCharacterSetOfTheSchema(t *testing.T) {
 	})
 }
 
-// Session settings of the caller's pool do not affect the backend. With each setting, it lists all locks,
-// renews its own, and force-releases a lock of another backend.
+// Session settings of the caller's pool do not affect the backend. With each setting, the backend lists all locks,
+// renews its own locks, and force-releases a lock of another backend.
 func TestSessionSettingsChangeNothing(t *testing.T) {
 	settings := map[string]map[string]string{
 		"few rows":         {"sql_select_limit": "1"},

@@ -31,7 +31,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s *store)) {
 	}
 }
 
-// open makes a new connection pool, after each function of change has modified its configuration.
+// open makes a new connection pool. Each function in the parameter change first modifies the pool's configuration.
 func (s *store) open(tb testing.TB, change ...func(*mysqldriver.Config)) *sql.DB {
 	tb.Helper()
 	config, err := mysqldriver.ParseDSN(s.dsn)
@@ -42,7 +42,7 @@ func (s *store) open(tb testing.TB, change ...func(*mysqldriver.Config)) *sql.DB
 	return openDB(tb, config.FormatDSN())
 }
 
-// through makes a pool behind a proxy.
+// through makes a connection pool whose connections pass a new fault-injecting proxy.
 func (s *store) through(tb testing.TB, change ...func(*mysqldriver.Config)) (*sql.DB, *faultproxy.Proxy) {
 	tb.Helper()
 	var proxy *faultproxy.Proxy

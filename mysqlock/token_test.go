@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// If the server's clock was set back since the last grant, the next token is still larger.
-// This holds for the first lock of a connection and for further ones.
+// If the server's clock was set back since the last grant, the next token is still larger. The test covers the first
+// lock of a connection and a further lock.
 func TestTokensRiseWhenTheClockIsSetBack(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))
@@ -30,8 +30,8 @@ func TestTokensRiseWhenTheClockIsSetBack(t *testing.T) {
 	})
 }
 
-// If a statement fails after the lock was acquired, the backend releases the lock. This holds for both statements
-// that make tokens. The other locks of the connection stay.
+// If a statement fails after the lock was acquired, the backend releases the lock. The test covers both statements
+// that make tokens. The connection keeps its other locks.
 func TestAFailedStatementLeavesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t), Sessions(1))

@@ -11,8 +11,8 @@ import (
 // watchEvery is the interval at which a session checks between statements whether its connection has ended.
 const watchEvery = 100 * time.Millisecond
 
-// Watch starts a goroutine that checks the connection until the session ends. It notices long before the next
-// heartbeat if the server has closed the connection.
+// Watch starts a goroutine that checks the connection until the session ends. If the server closes the connection, the
+// goroutine notices that long before the next heartbeat.
 func (se *session) Watch() {
 	if se.watched {
 		return

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// patience is how long a test waits for an event that must happen. silence is how long a test checks
+// patience is how long a test waits for an event that must happen. silence is how long a test waits in order to check
 // that an event does not happen.
 const (
 	patience = 5 * time.Second

@@ -1,5 +1,5 @@
-// Package inprocess provides clients for the conformance suite of stores that are reached without a network,
-// such as memory or a file. A test can cut such a client off from its store.
+// Package inprocess provides clients for the conformance suite. Their stores need no network: a store is in memory or
+// in a file, for instance. A test can cut such a client off from its store.
 package inprocess
 
 import (
@@ -201,7 +201,7 @@ func (c *notifying) Notify(ctx context.Context, key driver.Key, wake func()) (st
 	})
 }
 
-// HandOver hands a name over through the client's connection.
+// HandOver sends a hand-over through the client's connection, with the connection's faults.
 func (c *handing) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	return carry(ctx, c.client, func() (driver.Grant, error) { return c.handOverer.HandOver(ctx, from, r) })
 }

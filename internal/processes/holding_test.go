@@ -22,8 +22,8 @@ type holding struct {
 	last  int64
 }
 
-// attempt runs one transaction, and reports an error as an event. The context of the transaction contains the lease,
-// but does not end when the lease ends. So only the fence can reject the writes of a stale holder.
+// attempt runs one transaction, and reports an error as an event. The transaction's context contains the lease, but
+// does not end when the lease ends. So nothing but the fence can reject the writes of a stale holder.
 func (h *holding) attempt(transaction func(context.Context) error) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.lease.Context()), limit)
 	defer cancel()

@@ -15,7 +15,7 @@ type process struct {
 	job
 	cmd  *exec.Cmd
 	log  []event    // the events that the worker reported; guarded by the fleet's mu
-	done chan error // receives the error of exec.Cmd.Wait after the last event, and is then closed
+	done chan error // after the last event, this channel receives the error of exec.Cmd.Wait, and is then closed
 }
 
 // launch starts a worker, and calls the function hear with each of its events.

@@ -119,8 +119,8 @@ func goVersion(t *testing.T) string {
 	return ""
 }
 
-// ignored writes a file with the names that .dockerignore excludes, in the form that tar reads, and returns its path.
-// All names are in the root folder.
+// ignored writes the names that .dockerignore excludes to a file, in the format that tar reads. It returns the path of
+// that file. All names are in the root folder.
 func ignored(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, ".dockerignore"))

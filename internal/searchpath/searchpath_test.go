@@ -129,8 +129,8 @@ func hostile(t *testing.T, texts ...string) *sql.DB {
 	return db
 }
 
-// probe makes PostgreSQL parse a statement, and returns the objects of the hostile schema that the statement uses.
-// The statement becomes the body of a function, whose dependencies PostgreSQL stores.
+// probe returns the objects of the hostile schema that a statement uses. It makes the statement the body of a
+// function. PostgreSQL then parses the statement, and stores which objects the function depends on.
 func probe(ctx context.Context, db *sql.DB, statement string) (found []string, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 type Store[K comparable] struct {
 	Link func(*Session[K]) Link[K] // makes the Link of a new session
 
-	// If Together is true, two requests of this process for the same lock can be sent to the server at the same time.
+	// If Together is true, this process can send two requests for the same lock to the server at the same time.
 	Together bool
 
 	// Most is the largest number of connections. Waiting is how many of these connections may wait in the server's
@@ -51,7 +51,7 @@ type Link[K comparable] interface {
 	Unlock(ctx context.Context, h *Holding[K]) error
 	// Prove checks that the session holds all these locks, and marks the session as broken if it does not.
 	Prove(ctx context.Context, list []*Holding[K]) error
-	// Over reports whether err means that the connection had ended before the statement was sent.
+	// Over reports whether err means that the statement was never sent, because the connection had already ended.
 	Over(err error) bool
 
 	// Watches reports whether Watch can notice that the connection ends.

@@ -23,8 +23,8 @@ const (
 	exploreTrust = exploreTTL - exploreTTL/10
 )
 
-// process runs one process: it acquires the lock, holds it for longer than the TTL, and releases it.
-// Two processes do this at the same time.
+// The method process simulates one process, which acquires the lock, holds it for longer than the TTL, and releases
+// it. Each schedule runs two such processes at the same time.
 func (v *verdict) process(s *world, c *client, name int) {
 	l, err := rowlock.New(c, rowlock.TTL(exploreTTL), rowlock.Holder(fmt.Sprint(name)))
 	if err != nil {

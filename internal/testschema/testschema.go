@@ -22,7 +22,7 @@ func Install(tb testing.TB, db *sql.DB, d migrations.Dialect, opts ...migrations
 	statements, args := []string{script}, []any{}
 	switch d {
 	case migrations.Postgres:
-		args = append(args, pgx.QueryExecModeSimpleProtocol) // this mode can run a script of several statements
+		args = append(args, pgx.QueryExecModeSimpleProtocol) // in this mode, pgx can run a script of several statements
 	case migrations.MySQL:
 		statements = strings.SplitAfter(strings.TrimSpace(script), ";\n")
 	}

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// account is a system account without privileges, for servers that refuse to run as root.
+// account is a system account without privileges. Some servers refuse to run as root, and run under this account
+// instead.
 type account struct{ uid, gid int }
 
 // unprivileged returns the account under which such a server must run. It returns nil if this process is not root,

@@ -15,7 +15,8 @@ func cacheFolder() (string, error) {
 	return path, os.MkdirAll(path, 0o755)
 }
 
-// alone runs f while no other launcher on this machine runs a function under the same name.
+// alone runs the function f while it holds a lock with this name. The lock excludes all other launchers (processes
+// that start servers) on this machine.
 func alone(name string, f func(cache string) error) error {
 	cache, err := cacheFolder()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Disk is a small separate file system, which a test can fill completely. It needs Linux and root.
+// Disk is a small separate file system that a test can fill completely. A Disk needs Linux and root.
 type Disk struct{ Path string }
 
 // NewDisk creates a file system of size bytes at path, in memory.

@@ -9,7 +9,7 @@ import (
 type engine interface {
 	// provide finds the programs, and installs missing programs.
 	provide(ctx context.Context, o Options) error
-	// prepare creates the files in the empty folder f that the server needs before it can start.
+	// prepare creates, in the empty folder f, the files that the server needs before it can start.
 	prepare(ctx context.Context, f *folder, o Options) error
 	// command returns the command line of a server that runs in folder f.
 	command(f *folder, port int, o Options) command

@@ -24,9 +24,9 @@ func Etcdutl(ctx context.Context, o Options) (string, error) {
 	return provideEtcd(ctx, "etcdutl", "go.etcd.io/etcd/etcdutl/v3", o)
 }
 
-// provideEtcd builds a program of etcd from its Go module, once. The packages of distributions are old releases,
-// and a build needs no package manager. The build uses a separate Go module, so that this module does not depend
-// on etcd's server.
+// provideEtcd builds a program of etcd from its Go module, once. Linux distributions package only old releases of
+// etcd. A build also needs no package manager. The build uses a separate Go module, so that this module does not
+// depend on etcd's server.
 func provideEtcd(ctx context.Context, name, pkg string, o Options) (string, error) {
 	version := cmp.Or(o.Version, os.Getenv("ROWLOCK_ETCD_VERSION"), EtcdVersion)
 	cache, err := cacheFolder()

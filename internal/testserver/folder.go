@@ -9,8 +9,8 @@ import (
 
 const folderPrefix = "rowlock-server-"
 
-// folder is a server's private folder on the disk. This process keeps the folder's file "owner" locked.
-// So a later process can tell whether a folder is in use or its owner was killed.
+// folder is a server's private folder on the disk. The process that uses the folder keeps the folder's file "owner"
+// locked. If another process can lock that file, the folder is no longer in use, because its owner was killed.
 type folder struct {
 	path  string
 	owner *os.File

@@ -38,7 +38,7 @@ func (e *mariadbd) provide(ctx context.Context, o Options) error {
 	return e.installed(filepath.Dir(filepath.Dir(path)), []string{path})
 }
 
-// provideFrom unpacks the release of another Debian suite into the cache.
+// provideFrom unpacks MariaDB from another Debian suite into the cache.
 func (e *mariadbd) provideFrom(ctx context.Context, o Options) error {
 	u, err := unpack(ctx, o, o.Version, "mariadb-server-core")
 	if err != nil {
@@ -52,7 +52,8 @@ func (e *mariadbd) provideFrom(ctx context.Context, o Options) error {
 	return nil
 }
 
-// installed sets the files of the installation below prefix, and the command line argv of the server.
+// installed stores the paths of the files that are installed below prefix. It also stores argv, the command line of
+// the server.
 func (e *mariadbd) installed(prefix string, argv []string) error {
 	tables := firstMatch(filepath.Join(prefix, "share/*/mariadb_system_tables.sql"), filepath.Join(prefix, "share/*/mysql_system_tables.sql"))
 	if tables == "" {

@@ -12,9 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// pgbouncer is a pooler in front of a Postgres server. Clients reach any database of that server under the database's
-// own name, without a password. PgBouncer always logs in as the user of Options.Postgres, whatever user the client
-// names.
+// pgbouncer is a pooler in front of a Postgres server. Clients use the names of that server's databases, and need no
+// password. PgBouncer always logs in as the user of Options.Postgres, whatever user the client names.
 type pgbouncer struct {
 	newest   bool // from Debian sid instead of this machine
 	unpacked *unpacked
@@ -106,7 +105,7 @@ pidfile =
 func (e *pgbouncer) ini(f *folder) string { return filepath.Join(f.path, "pgbouncer.ini") }
 
 func (e *pgbouncer) command(f *folder, port int, _ Options) command {
-	as, _ := unprivileged() // the same call in prepare returned no error
+	as, _ := unprivileged() // returns no error: prepare has made the same call before
 	// PgBouncer has no option for the port. If this file cannot be written, PgBouncer logs that and ends.
 	_ = os.WriteFile(filepath.Join(f.path, "port.ini"), []byte(fmt.Sprintf("listen_port = %d\n", port)), 0o644)
 	return command{argv: append(slices.Clone(e.argv), e.ini(f)), as: as}
@@ -114,7 +113,7 @@ func (e *pgbouncer) command(f *folder, port int, _ Options) command {
 
 func (e *pgbouncer) dsn(port int) string { return postgresDSN(port) }
 
-// identify checks that the Postgres server behind the pooler is the one that this launcher configured. No other pooler
+// identify checks that the pooler leads to the Postgres server for which this process configured it. No other pooler
 // leads to that server.
 func (e *pgbouncer) identify(ctx context.Context, dsn string, _ *folder) (bool, error) {
 	behind, err := queryPostgres(ctx, dsn, whoIsBehind)

@@ -22,7 +22,7 @@ func TestAPoolerComesBackWithItsServer(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(pooler.Stop)
 	answers := func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the pooler does not refuse some clients, but lets them wait
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the pooler lets some clients wait instead of refusing them
 		defer cancel()
 		_, err := queryPostgres(ctx, pooler.DSN, "SELECT 'up'")
 		return err == nil

@@ -9,10 +9,10 @@ import (
 // FreePort returns a port of 127.0.0.1 that is reserved for a server until release is called. Start reserves the
 // ports of its servers in the same way.
 //
-// FreePort binds a socket to the port and never listens on it. While the socket is open, a process that
-// requests any free port, to listen or to connect, does not get this port. A server that binds exactly
-// this port with SO_REUSEADDR, as all these servers do, gets the port. While no server listens, clients are refused.
-// See bind_conflict in the kernel's net/ipv4/inet_connection_sock.c.
+// FreePort binds a socket to the port and never listens on it. While the socket is open, the kernel gives this port to
+// no process that requests any free port. A server gets the port if it binds exactly this port with SO_REUSEADDR, as
+// all servers of this package do. While no server listens, the kernel refuses clients. See bind_conflict in the
+// kernel's net/ipv4/inet_connection_sock.c.
 func FreePort() (port int, release func(), err error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -71,7 +71,7 @@ func (e *postgres) follow(ctx context.Context, f *folder, as *account, primary s
 }
 
 func (e *postgres) command(f *folder, port int, o Options) command {
-	as, _ := unprivileged() // the same call in prepare returned no error
+	as, _ := unprivileged() // returns no error: prepare has made the same call before
 	argv := []string{
 		filepath.Join(e.bin, "postgres"), "-D", f.data(), "-p", fmt.Sprint(port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// command is a command line and how to run it.
+// command is a command line, together with its environment, account and signals.
 type command struct {
 	argv []string
 	env  []string       // in addition to the variables of all servers
 	as   *account       // the account; nil: the account of this process
-	quit syscall.Signal // the signal that ends the server at once and lets it clean up; 0 if a killed server needs no clean-up
+	quit syscall.Signal // the signal on which the server cleans up and ends at once; 0 if a killed server leaves nothing to clean up
 	stop syscall.Signal // the signal with which an operator shuts the server down; 0 means SIGTERM
 }
 

@@ -52,8 +52,8 @@ const (
 
 // Options describe the server to start. The zero value is right for most tests.
 type Options struct {
-	// Durable makes a commit wait for the disk, as in production. Tests do not need Durable: without it,
-	// only a crash of the machine loses data, and a crash of the server does not.
+	// Durable makes a commit wait for the disk, as in production. Tests do not need Durable. Without it, a crash of
+	// the server loses no data, and only a crash of the machine does.
 	Durable bool
 
 	// Postgres is the DSN of the server behind PgBouncer. PgBouncer requires it.
@@ -64,8 +64,8 @@ type Options struct {
 	SessionPooling bool
 
 	// Version is a release other than the default. For etcd see [EtcdVersion]. For Postgres it is one of
-	// [PostgresVersions]. For Redis and MariaDB it is the Debian suite that contains the release. The other servers
-	// have only one release.
+	// [PostgresVersions]. For Redis and MariaDB it is the Debian suite that contains the release. For all other
+	// servers, only the default release is available.
 	Version string
 
 	// Config contains additional lines for the configuration of a ZooKeeper server. They override the default lines.
@@ -145,9 +145,9 @@ func Start(ctx context.Context, name string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// launch runs the server on a free port. Where a port cannot be reserved (see FreePort),
-// another program may take the port before the server binds it. In that case the server ends,
-// or another server answers, and launch tries another port.
+// launch runs the server on a free port. On some systems a port cannot be reserved (see FreePort). There, another
+// program may take the port before the server binds it. Then the server ends, or the other program answers, and launch
+// tries another port.
 func launch(ctx context.Context, name string, e engine, f *folder, o Options) (*Server, error) {
 	var errs []error
 	for range portAttempts {

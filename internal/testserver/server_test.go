@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// A server of each engine can be killed, restarted and stopped. That the servers serve requests is tested
-// by all other tests.
+// A server of each engine can be killed, restarted and stopped. This test does not check that the servers answer
+// queries, because all other tests depend on that.
 func TestServerLife(t *testing.T) {
 	for _, engine := range Engines {
 		t.Run(engine, func(t *testing.T) {

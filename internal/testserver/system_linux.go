@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// serverAttributes returns attributes with which the kernel sends the server the signal death when this process ends,
-// even by SIGKILL.
+// serverAttributes returns attributes for starting a server. With them, the kernel sends the server the signal death
+// when this process ends, even if SIGKILL ends it.
 func serverAttributes(as *account, death syscall.Signal) *syscall.SysProcAttr {
 	a := stepAttributes(as)
 	a.Pdeathsig = death

@@ -50,8 +50,9 @@ func (e *zookeeper) provideNewer(ctx context.Context, o Options) error {
 	return nil
 }
 
-// classPath returns Java's class path. The jar that encodes messages (jute) is first, because the server's jar refers
-// to an older release of it by an absolute path. The last jar is needed for the server's log.
+// classPath returns Java's class path. The jar jute, which encodes messages, must be first. The server's jar refers to
+// an older release of jute by an absolute path, and Java uses the jar that it finds first. The last jar is needed for
+// the server's log.
 func classPath(folder string) []string {
 	return []string{filepath.Join(folder, "zookeeper-jute.jar"), filepath.Join(folder, "zookeeper.jar"), filepath.Join(javaFolder, "slf4j-simple.jar")}
 }
@@ -83,10 +84,10 @@ func (e *zookeeper) commandWith(f *folder, port int, o Options, ensemble string)
 	return command{argv: append(argv, "-cp", strings.Join(e.jars, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)}
 }
 
-// A tick is the unit of the server's time. The shortest session is two ticks. The leader drops a follower
-// that sends nothing for syncLimit ticks, so syncLimit must be longer than the delays of a slow machine.
-// A new leader waits for followers for at most initLimit ticks. It waits that long if a follower connected through
-// a proxy before the leader listened, because that connection is lost.
+// A tick is the unit of the server's time. The shortest session is two ticks. The leader drops a follower that sends
+// nothing for syncLimit ticks, so syncLimit must be longer than the delays of a slow machine. A new leader waits for
+// its followers for at most initLimit ticks. If a follower connects through a proxy before the leader listens, that
+// connection is lost, and the leader waits the whole time.
 const zookeeperConfig = `dataDir=%s
 clientPort=%d
 clientPortAddress=127.0.0.1

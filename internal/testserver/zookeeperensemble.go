@@ -33,10 +33,10 @@ type ZooKeeperNode struct {
 	process *process
 }
 
-// These two addresses make all connections between servers pass a proxy. Each server's configuration names
-// the servers by host names. A server resolves its own name to the constant here, and the names of the other servers
-// to the constant there. The proxies listen on the constant there, on the same port numbers.
-// IP addresses would not work, because a server also sends its own address to the others.
+// With these two addresses, all connections between servers pass a proxy. Each server's configuration contains host
+// names. A server resolves its own name to the address here, and the names of the other servers to the address there.
+// The proxies listen on the address there, with the same port numbers as the servers. IP addresses in the
+// configuration would not work, because a server also sends its own address to the others.
 const here, there = "127.0.0.1", "127.0.0.2"
 
 // StartZooKeeperEnsemble starts n servers of the newer release and waits until each server knows a leader.

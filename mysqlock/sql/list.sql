@@ -1,5 +1,5 @@
 -- Parameters: the schema in base64; 1 for every namespace; the namespace in base64.
--- Result: a row for each lock that was ever granted, ordered by namespace and name: the id of the connection that holds it, or NULL; token, connection, holder, note and age in microseconds of the last grant; the user and host of the connection that holds the lock, as far as the caller may see them, if that connection is not the one of the last grant.
+-- Result: a row for each lock that was ever granted, ordered by namespace and name: the id of the connection that holds it, or NULL; the last grant's token, connection, holder, note and age in microseconds; and a user and host. If the last grant no longer holds the lock, these are the user and host of the connection that does, as far as the caller may see them.
 -- Promise: reads only. LIMIT overrides the session's sql_select_limit.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        k.namespace, k.name, k.held_by, k.token, k.connection, k.holder, k.note, k.age_us, p.USER AS who, p.HOST AS whence

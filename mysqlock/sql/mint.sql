@@ -1,6 +1,6 @@
 -- Parameters: namespace and name in base64, the id of the connection that holds the lock, holder and note in base64, the lock's name, the same id again, the lock's name again.
 -- Result: LAST_INSERT_ID is the token, or 0 if that connection does not hold the lock.
--- Promise: the token is larger than every earlier token of the row. The statement checks that the connection holds the lock while it has the row locked. Any connection may run it.
+-- Promise: the token is larger than every earlier token of the row. While the row is locked, the statement checks that the connection holds the lock. Any connection may run it.
 INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease_counter (namespace, name, token, connection, holder, note, granted_at)
 SELECT FROM_BASE64(?), FROM_BASE64(?), LAST_INSERT_ID(GREATEST(
            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),

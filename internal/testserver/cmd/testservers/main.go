@@ -3,13 +3,13 @@
 //	go run ./internal/testserver/cmd/testservers -- go test ./...
 //
 // Each server serves only this run, and is stopped when the run ends. The command finds them through
-// ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_PGBOUNCER, ROWLOCK_TEST_PGBOUNCER_NEW, ROWLOCK_TEST_MYSQL,
-// ROWLOCK_TEST_MARIADB, ROWLOCK_TEST_REDIS, ROWLOCK_TEST_VALKEY, ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER;
-// if such a variable is already set, the command gets it unchanged, and no server is started for it.
-// Without a command the servers run until Ctrl-C, and their variables are printed for a shell.
+// ROWLOCK_TEST_POSTGRES, ROWLOCK_TEST_PGBOUNCER, ROWLOCK_TEST_PGBOUNCER_NEW, ROWLOCK_TEST_MYSQL, ROWLOCK_TEST_MARIADB,
+// ROWLOCK_TEST_REDIS, ROWLOCK_TEST_VALKEY, ROWLOCK_TEST_ETCD and ROWLOCK_TEST_ZOOKEEPER. If such a variable is already
+// set, the command gets it unchanged, and testservers starts no server for it. Without a command the servers run until
+// Ctrl-C, and their variables are printed for a shell.
 //
-// If this machine cannot provide a server, the command says so and runs without the server.
-// With ROWLOCK_REQUIRE=all it fails instead.
+// If this machine cannot provide a server, testservers says so and runs the command without that server. With
+// ROWLOCK_REQUIRE=all it fails instead.
 package main
 
 import (
