@@ -61,9 +61,9 @@ func swallowed(t *testing.T, db *sql.DB, proxy *faultproxy.Proxy) {
 }
 
 // Without a time-out, a connection that is being opened counts towards the pool's limit forever if the network drops
-// its packets. The backend has a warning for such settings, and the error of an acquire says that the pool has no
-// free connection. Leases are still renewed. With the settings that the warning names, such connections fail, and the
-// pool recovers.
+// its packets. The Capabilities of the backend contain a warning about the missing time-out, and the error of an
+// acquire says that the pool has no free connection. Leases are still renewed. With the settings that the warning
+// names, such connections fail, and the pool recovers.
 func TestSwallowedConnects(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

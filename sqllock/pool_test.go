@@ -121,7 +121,7 @@ func beginSQL(db *sql.DB) func(context.Context) (func(), error) {
 	}
 }
 
-// count creates the tables, and sets p.sessions.
+// count creates the tables. It sets p.sessions to a function that counts the sessions on the server.
 func (p *smallPool) count(t *testing.T, driverName, dsn string, dialect migrations.Dialect) {
 	t.Helper()
 	raw, err := sql.Open(driverName, dsn)

@@ -158,8 +158,8 @@ func TestADrainIsBounded(t *testing.T) {
 	})
 }
 
-// If the session has a shorter statement_timeout, it ends the wait as lock_timeout does. The server has undone the
-// statement, so the outcome is known, and the waiter continues to wait.
+// If the session's statement_timeout is shorter than the limit of the wait, it ends the wait as lock_timeout does. The
+// server has undone the statement, so the outcome is known, and the waiter continues to wait.
 func TestAStatementTimeoutBoundsADrain(t *testing.T) {
 	p := newPostgresTest(t)
 	b := p.recorded(t, with(t, p.dsn, "statement_timeout=100"))

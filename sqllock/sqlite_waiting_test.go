@@ -54,9 +54,9 @@ func happens(t *testing.T, woken <-chan struct{}, what string) {
 	}
 }
 
-// A release reserves the lock for the waiter that has waited longest. Only that waiter is granted the lock, once, and
-// then moves to the end of the queue. Meanwhile a new process and the process that has just released the lock are
-// refused.
+// A release reserves the lock for the waiter that has waited longest. Only that waiter is granted the lock. After one
+// grant, it moves to the end of the queue. During the reservation, a new process and the process that has just released
+// the lock are refused.
 func TestSQLiteReleaseKeepsTheLockForWhoHasWaitedLongest(t *testing.T) {
 	s := newSQLiteTest(t)
 	a, first, second := s.open(), s.open(), s.open()

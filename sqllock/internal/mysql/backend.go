@@ -28,7 +28,7 @@ type Backend struct {
 	warnings []string // the settings of db that weaken the promises of locks
 
 	detected atomic.Pointer[server]   // nil before the first call that reached the server
-	meta     atomic.Pointer[metaSeen] // nil if no grant may rely on an earlier read of the meta row
+	meta     atomic.Pointer[metaSeen] // an earlier read of the meta row; nil if grants must not rely on an earlier read
 	waiters  *waiters
 }
 

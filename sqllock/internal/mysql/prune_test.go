@@ -14,9 +14,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// While locks are acquired and released, Prune deletes no live lease, and the tokens of each lock rise. Tokens come
-// from the floor, not from the clock, because the test sets the floor above the clock. So the clock cannot hide an
-// error.
+// While locks are acquired and released, Prune deletes no live lease, and the tokens of each lock rise. The test sets
+// the floor above the clock, so tokens come from the floor. Tokens from the clock would hide an error in the floor.
 func TestMySQLPruneRacesAcquire(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations {
@@ -75,7 +74,8 @@ func stress(t *testing.T, b *Backend, level string) {
 	assert.Greater(t, grants, rounds, level)
 }
 
-// Prune neither deletes nor waits for a row that another transaction has locked or that was used too recently.
+// Prune does not delete a row that another transaction has locked, and does not wait for that row. Prune does not
+// delete a row that was used too recently.
 func TestMySQLPruneLeavesWhatIsInUse(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		mustAcquire(t, f, request("held"))

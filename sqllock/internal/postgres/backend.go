@@ -96,8 +96,8 @@ func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error
 	return fmt.Errorf("%v; and the waiting request was not withdrawn: %v", why, err) //nolint:errorlint // wrapping would also copy the mark of one error to the whole
 }
 
-// ask makes one attempt. The statement limits its waits for an uncommitted insert of the same name and for the
-// transactions of older holders.
+// ask makes one attempt. The statement may wait for an uncommitted insert of the same name and for the transactions of
+// older holders, but only for a limited time.
 func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, error) {
 	args := []any{
 		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
@@ -283,8 +283,9 @@ func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool,
 	return withdrawn, err
 }
 
-// drainLimit returns how long a sealed grant may wait for the transactions of older holders. The limit is at most
-// half of the TTL, and leaves a quarter of the time until ctx's deadline for another statement.
+// drainLimit returns how long a sealed grant, which also raises the fence mark, may wait for the transactions of older
+// holders. The limit is at most half of the TTL, and leaves a quarter of the time until ctx's deadline for another
+// statement.
 func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
 	limit := min(ttl/2, sqlbase.LongRetry)
 	if deadline, ok := ctx.Deadline(); ok {

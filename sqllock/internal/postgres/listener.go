@@ -20,7 +20,7 @@ const (
 	helloLimit     = 5 * time.Second        // the longest wait for the notification that the listener sends to itself
 	reconnectPause = 100 * time.Millisecond // mean delay before the next connection is opened
 	retryListening = time.Second            // delay before the next attempt to listen, if a connection failed
-	retryMute      = time.Minute            // the same delay, if the process cannot receive notifications
+	retryMute      = time.Minute            // delay before the next attempt to listen, if the process cannot receive notifications
 	hello          = "hello"                // the payload of the notification that the listener sends to itself
 )
 

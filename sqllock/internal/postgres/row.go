@@ -165,7 +165,7 @@ func (r *row) refresh() (write bool) {
 }
 
 // remove reports whether to delete the row now, because it has no waiter. An unwanted row is deleted at once. A row
-// that is kept for a waiter that returns is deleted at the next tick.
+// that is kept for a waiter that returns is deleted when the parameter tick is true.
 func (r *row) remove(tick bool) bool {
 	due := r.state == unwanted || tick && (r.state == passedOver || r.state == expected)
 	if due {

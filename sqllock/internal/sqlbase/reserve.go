@@ -33,7 +33,7 @@ type Spare struct {
 	Close func() // closes the connection, and returns when it is closed
 
 	users   int
-	dropped bool // no statement may begin to use it, and the last user closes it
+	dropped bool // no further statement may use the connection, and the last statement that uses it closes it
 	idle    *time.Timer
 }
 

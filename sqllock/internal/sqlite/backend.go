@@ -226,8 +226,8 @@ func (b *Backend) update(ctx context.Context, d durability, verb string, args []
 	return waiter.String, changed, err
 }
 
-// HandOver writes without reading the lock's state first, because a process that holds the lock has to write in any
-// case.
+// HandOver writes without reading the lock's state first. A read would save nothing, because a process that ends its
+// grant has to write in any case.
 func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	g, err := sqlbase.HandOver(ctx, r, func() (a sqlbase.Answer, err error) {
 		err = b.file.within(ctx, writerWait, func(conn *sql.Conn) error { return b.handOver(ctx, sqlbase.On(conn), from, r, &a) })

@@ -110,8 +110,8 @@ func (f *file) transact(ctx context.Context, conn *sql.Conn, work func(sqlbase.Q
 	return nil
 }
 
-// immediately runs work in a transaction that takes the file's write lock when it begins. If the transaction may not
-// have ended, immediately closes the connection.
+// immediately runs work in a transaction that takes the file's write lock when it begins. If it is uncertain whether
+// the transaction has ended, the function closes the connection.
 func immediately(ctx context.Context, conn *sql.Conn, work func(q sqlbase.Querier) error) error {
 	q := sqlbase.On(conn)
 	if _, err := q.Exec(ctx, "BEGIN IMMEDIATE"); err != nil {

@@ -15,8 +15,8 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// prepared contains prepared statements, because SQLite takes several times as long to parse a statement as to run
-// it. database/sql prepares each statement once on each connection.
+// prepared contains prepared statements. They save time: SQLite takes several times as long to parse a statement as to
+// run it. database/sql prepares each statement once on each connection.
 type prepared struct {
 	db    *sql.DB
 	texts []string

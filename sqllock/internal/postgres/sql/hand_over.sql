@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace; $2 name. Of the grant that ends: $3 nonce; $4 token; $5 minimum hold in microseconds. Of the grant that begins: $6 nonce; $7 holder; $8 note; $9 TTL, $10 minimum hold and $11 hand-over delay, all three in microseconds. $12 the id of this process's row in the table of waiters, or NULL.
 -- Result: one row, or no row if the meta row is missing: verdict ('granted', or the reason why the lock was not handed over); the token of the new grant, or else of the current or last grant; the holder and note of the grant before this statement; if the lock was not handed over, the microseconds since that grant and until the lock could be handed over, else 0 and 0.
--- Promise: ends the first grant and makes the second grant, with a larger token, or writes nothing. It is one statement, and waits for no other transaction. The new grant is durable.
+-- Promise: ends the old grant and makes the new grant, with a larger token, or writes nothing. It is one statement, and waits for no other transaction. The new grant is durable.
 WITH seen AS MATERIALIZED (
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,

@@ -1,4 +1,4 @@
 -- Parameters: $1 the value of lock_timeout.
--- Result: one row: that value.
+-- Result: one row: the new value of lock_timeout.
 -- Promise: sets lock_timeout until the end of the transaction.
 SELECT set_config('lock_timeout', $1::text, true)

@@ -1,6 +1,6 @@
 -- Parameters: ?1 namespace; ?2 name. Of the grant that ends: ?3 nonce; ?4 token; ?5 minimum hold in microseconds. Of the grant that begins: ?6 nonce; ?7 holder; ?8 note; ?9 TTL, ?10 minimum hold and ?11 hand-over delay, all three in microseconds.
 -- Result: one row with the token if the lock was handed over, else no row. In that case hand_over_refused.sql reads the reason.
--- Promise: ends the first grant and makes the second grant, with a larger token, or changes nothing. It is one statement that needs no transaction around it.
+-- Promise: ends the old grant and makes the new grant, with a larger token, or changes nothing. It is one statement that needs no transaction around it.
 UPDATE rowlock_lease
    SET token = CASE WHEN nonce = ?6 THEN token ELSE max(token + 1, m.floor + 1, m.now) END,
        nonce = ?6,

@@ -1,4 +1,4 @@
 -- Parameters: ?1 the time, in microseconds, for which a grant may close a lock without a renewal.
 -- Result: none.
--- Promise: the stored value never falls. It is committed before any lease of that length is granted.
+-- Promise: the stored value never falls. The raised value is committed before a grant may close a lock for that time.
 UPDATE rowlock_lease_meta SET longest_ttl_us = ?1 WHERE id = 1 AND longest_ttl_us < ?1

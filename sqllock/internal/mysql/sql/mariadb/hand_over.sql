@@ -1,6 +1,6 @@
 -- Parameters: in this order: the new nonce, three times; of the new grant: holder, note, TTL, TTL + hand-over delay, minimum hold; namespace; name; the new nonce; of the grant that ends: nonce, token, minimum hold; the longer of TTL + hand-over delay and minimum hold of the new grant. Durations are in microseconds. Names, holder and note are in base64.
 -- Result: LAST_INSERT_ID is the token, or 0 if nothing was handed over. In that case hand_over_refused.sql reads the reason. Error 1205: another transaction has locked the row.
--- Promise: ends the first grant and makes the second grant, with a larger token, or changes nothing. It waits for no other transaction. The queue does not change. The statement sets sql_mode, because in some modes (SIMULTANEOUS_ASSIGNMENT, ORACLE) assignments are not evaluated from left to right.
+-- Promise: ends the old grant and makes the new grant, with a larger token, or changes nothing. It waits for no other transaction. The queue does not change. The statement sets sql_mode, because in some modes (SIMULTANEOUS_ASSIGNMENT, ORACLE) assignments are not evaluated from left to right.
 SET STATEMENT innodb_lock_wait_timeout = 0, sql_mode = 'STRICT_ALL_TABLES' FOR
 UPDATE rowlock_lease
    SET token = LAST_INSERT_ID(IF(nonce = ?, token, GREATEST(

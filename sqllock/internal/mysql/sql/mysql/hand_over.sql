@@ -1,6 +1,6 @@
 -- Parameters: in this order: the new nonce, three times; of the new grant: holder, note, TTL, TTL + hand-over delay, minimum hold; namespace; name; the new nonce; of the grant that ends: nonce, token, minimum hold; namespace; name; the new nonce; the nonce of the grant that ends; the longer of TTL + hand-over delay and minimum hold of the new grant. Durations are in microseconds. Names, holder and note are in base64.
 -- Result: LAST_INSERT_ID is the token, or 0 if nothing was handed over. In that case hand_over_refused.sql reads the reason.
--- Promise: ends the first grant and makes the second grant, with a larger token, or writes nothing. It waits for no other transaction. The queue does not change. Assignments are evaluated from left to right.
+-- Promise: ends the old grant and makes the new grant, with a larger token, or writes nothing. It waits for no other transaction. The queue does not change. Assignments are evaluated from left to right.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET token = LAST_INSERT_ID(IF(nonce = ?, token, GREATEST(
            token + 1,

@@ -1,6 +1,6 @@
 -- Parameters: in this order: the locks to prune, a JSON array of objects {namespace, name, token} with names in base64; the microseconds for which a lock must have been free.
 -- Result: the number of deleted rows.
--- Promise: runs after raise_floor.sql. It deletes the rows that still have the same token and are still unused. It skips rows that another transaction has locked.
+-- Promise: runs after raise_floor.sql. It deletes the rows that still have the token in the parameter and are still unused. It skips rows that another transaction has locked.
 DELETE /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */ l
   FROM (SELECT r.namespace, r.name
           FROM JSON_TABLE(CONVERT(? USING utf8mb4), _utf8mb4'$[*]' COLUMNS (
