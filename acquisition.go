@@ -23,12 +23,12 @@ type acquisition struct {
 	nonce  driver.Nonce
 
 	started  time.Time
-	answered clock.Instant // when the store last replied without an error; until then, when the first request was sent
+	answered clock.Instant // when the store last replied without an error, or if it has not, when the first request was sent
 	attempts int
 	doubt    doubt
 
 	recorded     bool          // the store has recorded a request of this call, and may grant that request later
-	pending      clock.Instant // just before the first request was sent that the store may grant later; zero if there is none
+	pending      clock.Instant // just before this call sent its first request that may still be granted; zero if there is no such request
 	held         *HeldError    // the last refusal
 	refusal      *driver.Held  // the reply to the last request if it was a refusal, else nil
 	err          error         // the last failure; nil after a refusal
@@ -70,9 +70,9 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, nonce: nonce, started: time.Now(), doubt: doubt{nonce: nonce}}, nil
 }
 
-// run calls the function by, which is try or wait, and seals the lease that by returns. If a function of a [Trace] or
-// a guard panics or ends the goroutine, the method run releases the lease. Without this release the locker would renew
-// the lease indefinitely.
+// run calls the function by, which is the method try or wait. Then it seals the lease that this function has returned.
+// If a function of a [Trace] or a guard panics or ends the goroutine, the method run releases the lease. Without this
+// release the locker would renew the lease indefinitely.
 func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
 	returned := false
 	defer func() {
@@ -216,7 +216,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	var held *driver.Held
 	a.refusal = nil
 	switch {
-	case err == nil && g.Earlier: // the maximum hold counts from this request, although the grant is older
+	case err == nil && g.Earlier: // the store has granted an earlier request, but the maximum hold counts from this request
 		return a.granted(g, sent, trusted, now, series{})
 	case err == nil:
 		return a.granted(g, trusted, trusted, now, series{})
@@ -252,14 +252,14 @@ func (a *acquisition) plain(ctx context.Context, r driver.Request, sent clock.In
 	return g, sent, err
 }
 
-// afterWait handles the result of a request that may have waited in the store's queue. If a grant came late,
-// afterWait renews it, and returns when the renewal was sent. The TTL counts from that time. If the renewal has no
-// reply, the outcome of the grant is unknown. The store replied at the end of the wait, so an outage counts from
-// there.
+// afterWait handles the result of a request that may have waited in the store's queue. If a grant came late, afterWait
+// renews it. It then returns the time just before it sent the renewal, and the TTL counts from that time. If the
+// renewal has no reply, the outcome of the grant is unknown. The store replied at the end of the wait, so the length of
+// an outage counts from that reply.
 //
 // If the wait failed, the time of the store's last reply is unknown. The backend ends a wait after one TTL without a
-// reply, so the last reply may be recent or one TTL old. afterWait then counts at most half of the outage limit as
-// over.
+// reply, so the last reply may be recent or one TTL old. afterWait then assumes that the store has been silent for at
+// most half of the outage limit.
 func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent clock.Instant, err error) (driver.Grant, clock.Instant, error) {
 	now := a.locker.clock()
 	if err != nil {
@@ -294,17 +294,17 @@ func (a *acquisition) refused(held *driver.Held, now clock.Instant) {
 	})
 }
 
-// mayBeGranted records when the first request was sent that the store may still grant. A request without a reply is
-// such a request, because the store may have recorded it.
+// mayBeGranted is called for each request that the store may still grant, and records when the first of them was sent.
+// A request without a reply is such a request, because the store may have recorded it.
 func (a *acquisition) mayBeGranted(sent clock.Instant) {
 	if a.pending == (clock.Instant{}) {
 		a.pending = sent
 	}
 }
 
-// granted turns a grant into a lease. A grant that comes too late is counted as a doubt instead, and released later.
-// It is too late after the deadline, after the caller has given up, or after the locker was closed.
-// It is also too late if AcquireAny has acquired another name.
+// granted turns a grant into a lease. If a grant comes too late, granted counts its request as one of unknown outcome,
+// and the grant is released later. A grant is too late after the deadline, after the caller has given up, or after the
+// locker was closed. It is also too late if AcquireAny has acquired another name.
 func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, part series) (*Lease, verdict) {
 	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
 	unasked := g.Earlier && a.pending == (clock.Instant{})
@@ -374,7 +374,8 @@ func (a *acquisition) giveUp() error {
 	return a.failure()
 }
 
-// count adds the requests of the others to those of a, for the event AcquireFailed of a call with several names.
+// count adds the numbers of requests of the other acquisitions to the numbers of a. The event AcquireFailed of a call
+// with several names reports the sums.
 func (a *acquisition) count(others []*acquisition) {
 	for _, other := range others {
 		if other != a {
@@ -443,9 +444,9 @@ type doubt struct {
 	nonce    driver.Nonce
 }
 
-// leftover describes the grant that the store may have made for the requests of d. Its token is zero,
-// which matches every token. The release records no tick, because another holder may have recorded
-// a later tick before that grant.
+// leftover describes the grant that the store may have made for the requests of d. The token of this grant is zero,
+// which matches every token. Its release records no tick, because another holder may have recorded a later tick before
+// the grant.
 func (d doubt) leftover(cfg *settings, g driver.Grant) leftover {
 	g.Nonce, g.Token, g.Done = d.nonce, 0, ""
 	return leftover{cfg: cfg, grant: g, since: d.last, certain: false, requests: d.requests}

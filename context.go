@@ -8,10 +8,10 @@ import (
 
 type leaseKey struct{}
 
-// FromContext returns the lease that ctx carries. The context of a lease carries it, as does the ctx that Do
-// gives to its function, and every context derived from these. If locks are nested, FromContext returns the
-// innermost lease. So functions need no parameter for the lease. For a context of [Leases], it returns the lease on the
-// first name.
+// FromContext returns the lease that ctx carries, so functions need no parameter for the lease. These contexts carry a
+// lease: the context of the lease, the ctx that Do passes to its function, and every context derived from them. If
+// locks are nested, FromContext returns the innermost lease. For a context of [Leases], FromContext returns the lease
+// on the first name.
 func FromContext(ctx context.Context) (*Lease, bool) {
 	all := LeasesFromContext(ctx)
 	if len(all) == 0 {
@@ -28,7 +28,7 @@ func LeasesFromContext(ctx context.Context) []*Lease {
 	return all
 }
 
-// trusted is a context that ends as soon as one of its leases does. After a suspension, the timer that ends the context
+// trusted is a context that ends as soon as one of its leases ends. After a suspension, the timer that ends the context
 // may be late. Err does not depend on the timer, because it checks the clocks.
 type trusted struct {
 	context.Context

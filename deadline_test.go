@@ -144,7 +144,8 @@ func TestReleaseReportsALossThatItNotices(t *testing.T) {
 	})
 }
 
-// The error of Renew says why no reply came. The error also says so if the store replied without an outcome for the lease.
+// If a renewal gets no reply, the error of Renew says why. If the reply of the store has no outcome for the lease, the
+// error says that.
 func TestRenewReportsItsCause(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")

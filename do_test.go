@@ -56,8 +56,8 @@ func TestContextOfDo(t *testing.T) {
 	})
 }
 
-// When Do returns, the context that Do passed to its function ends. So goroutines that the function has started stop,
-// and the caller's context keeps no reference to that context.
+// When Do returns, the context that Do passed to its function ends. So goroutines that the function has started stop.
+// The caller's context keeps no reference to the ended context.
 func TestContextOfDoEndsWithDo(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var scope context.Context
@@ -141,8 +141,8 @@ func TestHandoverDelay(t *testing.T) {
 	})
 }
 
-// The same name in two namespaces means two locks. This is also true if namespace and name, joined to one text,
-// are equal for both locks.
+// The same name in two namespaces means two locks. This is also true if namespace and name, joined by a slash, give the
+// same text for both locks.
 func TestNamespacesKeepNamesApart(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.Namespace("a"), rowlock.Wait(0))

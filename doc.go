@@ -17,9 +17,9 @@ when the TTL is over.
 A holder can lose its lease: its process was suspended, the network failed, or an operator ended the lease.
 Therefore a lease carries three things:
 
-  - A context, [Lease.Context], that ends before the store can grant the name to another holder. Its deadline is
-    the TTL minus a [Margin], counted on this machine's clocks from before the last successful request was sent.
-    The context ends at the deadline even if the store does not reply.
+  - A context, [Lease.Context], that ends before the store can grant the name to another holder. This machine's
+    clocks measure the deadline: it is the time just before the last successful request was sent, plus the TTL,
+    minus a [Margin]. The context ends at the deadline even if the store does not reply.
   - A method, [Lease.Err], that reads the clocks on each call. Timers fire late after a suspension, but Err does
     not depend on timers.
   - A [Token] that is larger than the token of every earlier grant of the name. A resource that rejects tokens
@@ -45,7 +45,8 @@ the name, runs a function while it holds the name, and waits again after it has 
 [Locker.AcquireAll] and [Locker.DoAll] acquire several names, all or none. [Locker.AcquireAny] and [Locker.DoAny]
 acquire one of several names, so that at most n callers work at a time.
 
-[Once] runs a function at most once for each occasion of a schedule, whichever process comes first.
+[Once] runs a function for one occasion of a schedule, such as a day, unless the function has already succeeded
+for that occasion. Many processes may call Once. The first process that acquires the name runs the function.
 
 [Locker.Pause] makes a name unavailable for maintenance, and [Locker.Resume] makes it available again. A call
 that fails because of the pause returns an error that says who has paused the name, and why.

@@ -62,8 +62,8 @@ func TestAnAcquireThatGaveUpIsReleased(t *testing.T) {
 	}
 }
 
-// Promise 5: a grant of unknown outcome is released in the background, even if the store is unreachable at
-// first.
+// Promise 5: if the outcome of an acquire is unknown, its grant is released in the background, even if the store is
+// unreachable at first.
 func TestAReleaseInTheBackgroundOutlastsAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -119,8 +119,8 @@ func TestReleaseAlwaysWorks(t *testing.T) {
 	})
 }
 
-// Promise 7: a release without a reply has an unknown outcome, is limited in time, and is retried in the
-// background.
+// Promise 7: if a release gets no reply, the call ends within a limited time and reports an unknown outcome. The
+// release is retried in the background.
 func TestAReleaseWithoutAReplyIsRetried(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)

@@ -28,14 +28,14 @@ func (e *opError) Error() string {
 	if e.key.Name != "" {
 		what = e.op + " " + excerpt(e.key.String()) + ": "
 	}
-	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // the backend's error may contain the same words
+	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // the backend's error may also contain the text of the variable what
 	return "rowlock: " + what + kind + ": " + cause
 }
 
 func (e *opError) Unwrap() []error { return []error{e.kind, e.err} }
 
-// The outcomes that a caller must tell apart, for errors.Is. Held, lost, unknown and unavailable are four
-// different outcomes.
+// A caller tells the outcomes of a call apart by calling errors.Is with these errors. Held, lost, unknown and
+// unavailable are four different outcomes.
 var (
 	// ErrHeld: another holder has the name. The error is a [*HeldError].
 	ErrHeld = errors.New("rowlock: held by another holder")

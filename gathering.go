@@ -12,8 +12,9 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// mostRefusals is how many attempts of AcquireAll may be refused before it holds names while it waits for others. A
-// call that competes only with other calls of AcquireAll seldom needs more than two.
+// mostRefusals limits the refused attempts of one call of AcquireAll. After that many refusals, the call holds granted
+// names while it waits for the other names. A call that competes only with other calls of AcquireAll seldom needs more
+// than two attempts.
 const mostRefusals = 8
 
 // mostFailures is how many attempts of AcquireAll may fail in a row without a refusal. Between two attempts,
@@ -23,9 +24,9 @@ const mostFailures = 2 * mostRefusals
 // gathering holds the state of one call of AcquireAll. A call never waits for a name while it holds another name,
 // except in gatherInOrder.
 //
-// The names are requested together. After a refusal, all granted names are released, and the call waits for one of
-// the refused names. So two calls cannot wait for each other. Two calls could refuse each other repeatedly.
-// But each call begins its next attempt with the grant of the name for which it has waited.
+// The names are requested together. After a refusal, all granted names are released, and the call waits for one of the
+// refused names. So two calls cannot wait for each other. Two calls could still refuse each other repeatedly. Therefore
+// each call keeps the name for which it has waited, and begins its next attempt with that grant.
 type gathering struct {
 	locker  *Locker
 	ctx     context.Context // the context that the caller gave
@@ -164,7 +165,7 @@ func (g *gathering) waitFor(ctx context.Context, name string) error {
 	return err
 }
 
-// enter makes a new acquisition for each of names. Its requests end with ctx.
+// enter makes a new acquisition for each of names. The requests of these acquisitions end when ctx ends.
 func (g *gathering) enter(ctx context.Context, names []string) error {
 	if g.all == nil {
 		g.all = make(map[string]*acquisition, len(names))
@@ -180,8 +181,8 @@ func (g *gathering) enter(ctx context.Context, names []string) error {
 	return nil
 }
 
-// seal seals all leases. A seal waits for transactions of earlier holders, so gathering seals only after all names
-// have been granted. If one seal fails, or one lease is lost, seal stops the others.
+// seal seals all leases. A seal waits for transactions of earlier holders, so gathering seals only after all names have
+// been granted. If one seal fails, or one lease is lost, the method seal stops the other seals.
 func (g *gathering) seal() error {
 	if !g.first.cfg.fenced {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// crowd starts n goroutines. Each of them acquires the name through l repeatedly, as often as times says,
-// and holds it for the duration hold. crowd calls served with each lease.
+// crowd starts n goroutines. Each goroutine acquires the name through l and holds it for the duration hold. It does
+// that as many times as the parameter times says. crowd calls the function served with each lease.
 func crowd(t *testing.T, l *rowlock.Locker, n, times int, hold time.Duration, served func(i int, lease *rowlock.Lease)) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for i := range n {
@@ -39,8 +39,8 @@ func crowd(t *testing.T, l *rowlock.Locker, n, times int, hold time.Duration, se
 	return &wg
 }
 
-// A release hands the name over to the waiters of its process in order of arrival. Each hand-over takes one request
-// and gives the waiter a larger token. Only at the end of a series are a separate release and acquire sent.
+// A release hands the name over to the waiters of its process in order of arrival. Each hand-over takes one request and
+// gives the waiter a larger token. A separate release and a separate acquire are sent only at the end of a series.
 func TestReleaseHandsOverToTheNextWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var handed, acquired atomic.Int32
@@ -255,8 +255,8 @@ func waitFor(t *testing.T, l *rowlock.Locker, ctx context.Context) chan outcome 
 	return got
 }
 
-// If a hand-over fails or gets no reply, the holder sends a release. If the store no longer has the lease then,
-// the lease does not count as lost. The waiter acquires the name within seconds.
+// If a hand-over fails or gets no reply, the holder sends a release. If the reply is that the store no longer has the
+// lease, the lease does not count as lost. The waiter acquires the name within seconds.
 func TestHandOverOfUnknownOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault   memlock.Fault
@@ -416,8 +416,8 @@ func TestCloseHandsNothingOver(t *testing.T) {
 	}
 }
 
-// A waiter whose earlier request may still be granted gets no hand-over. A reply to a hand-over would not show which
-// request was granted, and so not whether the holder had lost the name.
+// A waiter whose earlier request may still be granted gets no hand-over. A reply to a hand-over would not show which of
+// the two requests was granted. So the release could not detect that the holder had lost the name.
 func TestAWaiterWithAMissingReplyGetsNoHandOver(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -508,8 +508,8 @@ func (s *secretive) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return s.Backend.Acquire(ctx, r)
 }
 
-// Promise 2: if a hand-over gets no reply, several requests may have made the grant. The grant is trusted from before the first
-// of these requests.
+// Promise 2: if a hand-over gets no reply, any of several requests may have led to the grant. The grant is trusted from
+// before the first of these requests.
 func TestTrustInAHandOverOfUnknownOutcome(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &secretive{Backend: store}

@@ -12,7 +12,7 @@ import (
 
 const module = "github.com/rowlock/rowlock"
 
-// These are the clients of the stores, by the beginning of their import paths.
+// These are the clients of the stores. Each string is the beginning of an import path.
 var (
 	sqlDrivers = []string{
 		"database/sql", "github.com/jackc/pgx", "github.com/lib/pq", "github.com/go-sql-driver/mysql",

@@ -36,7 +36,7 @@ func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 		for i, le := range leases {
 			le.mu.Lock()
 			end := le.ctx.end
-			le.ctx.end = func(cause error) { // runs when the scheduler ends a lease; meanwhile the other lease gets a reply
+			le.ctx.end = func(cause error) { // when the scheduler ends one lease, this function first confirms a renewal of the other lease
 				leases[1-i].confirm(sent, arrived, ttl)
 				end(cause)
 			}

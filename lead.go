@@ -27,10 +27,10 @@ import (
 // Lead ends when ctx ends. If the process leads then, Lead returns the result of run. Otherwise it returns an
 // error that matches ctx's error, and also an [ErrHeld] if another process leads.
 //
-// If the store or a guard's database is unreachable, Lead retries after a few seconds at most. A retry cannot fix
-// some errors, such as a missing table or privilege. If the store reports such an error before it has granted or
-// refused name once, the set-up is wrong. Then Lead returns an [ErrUnavailable]. Lead also returns [ErrClosed],
-// the error of a guard that cannot seal, and the error for an invalid option or name.
+// If the store or a guard's database is unreachable, Lead retries after a few seconds at most. A retry cannot fix some
+// errors, such as a missing table or privilege. If the store reports such an error before it has granted or refused
+// name once, the set-up is wrong. Then Lead returns an [ErrUnavailable]. Three more errors end Lead: [ErrClosed], the
+// error of a guard that cannot seal, and the error for an invalid option or name.
 //
 // The options are those of Acquire, but [Wait] has no effect: a candidate waits until ctx ends. [MaxHold]
 // limits a term.

@@ -13,14 +13,15 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Token is a fencing token: each grant of a name has a larger token than the grant before. Zero is never valid.
-// Send it with each write to the resource that the lock protects. The resource must reject a token that is smaller
-// than the largest token that it has seen.
+// Token is a fencing token: each grant of a name has a larger token than the grant before it. Zero is never a valid
+// token. Send the token with each write to the resource that the lock protects. The resource must reject a token that
+// is smaller than the largest token that it has seen.
 type Token = driver.Token
 
-// Lease is one acquisition of one name. The Locker renews it until it is released or lost, or the Locker is
-// closed. A lease cannot be acquired again, and is safe for concurrent use. Its getters do no I/O. Err, and
-// the Err of its contexts, read the clocks, because timers fire late after a suspension.
+// Lease is one acquisition of one name. The Locker renews it until it is released or lost, or the Locker is closed. A
+// lease cannot be acquired again, and is safe for concurrent use. Its getters do no I/O. Timers fire late after a
+// suspension, so the method Err of a lease reads the clocks. The method Err of a context of the lease also reads the
+// clocks.
 type Lease struct {
 	locker  *Locker
 	cfg     *settings
@@ -109,9 +110,9 @@ func (le *Lease) Err() error {
 	return err
 }
 
-// ExpiresAt returns when the lease stops being trusted unless it is renewed. The result is the time just before the
-// last successful request was sent, plus the TTL, minus the margin. The result is meaningless for a lease
-// that has ended.
+// ExpiresAt returns the time at which the lease stops being trusted unless it is renewed. This is the time just before
+// the last successful request was sent, plus the TTL, minus the margin. The end of a [MaxHold] may be earlier, and is
+// then the result. The result is meaningless for a lease that has ended.
 func (le *Lease) ExpiresAt() time.Time {
 	now := le.locker.clock()
 	le.mu.Lock()
@@ -196,8 +197,8 @@ func (le *Lease) remaining(now clock.Instant) (left time.Duration, ends time.Tim
 	return left, now.At.Add(left)
 }
 
-// nextRenewal returns when to renew le. If the store keeps the lease until the maximum hold is over,
-// no renewal is needed, and nextRenewal returns the end of the maximum hold.
+// nextRenewal returns the time at which to renew le. If the store keeps the lease until the maximum hold is over, no
+// renewal is needed, and nextRenewal returns the end of the maximum hold.
 func (le *Lease) nextRenewal() time.Time {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -259,9 +260,9 @@ func (le *Lease) check(now clock.Instant) {
 	}
 }
 
-// look returns when the trust in le ends, whether le has ended, and whether this call has marked it as lost.
-// In that case the caller must call the method ended. All results use the same reading of the clocks. With two
-// readings, a lease could end between them, and its end could be missed.
+// look returns the time at which the trust in le ends, whether le has ended, and whether this call has marked le as
+// lost. If this call has marked le as lost, the caller must call the method ended. All results use the same reading of
+// the clocks. With two readings, a lease could end between them, and its end could be missed.
 func (le *Lease) look(now clock.Instant) (ends time.Time, over, late bool) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -358,8 +359,8 @@ func (le *Lease) unwatch() {
 }
 
 // endSession releases a session lock in the store at once if its maximum hold is over. Otherwise the store would keep
-// the lock while the holder hangs. After any other loss, endSession leaves the lock to the holder's Release.
-// This is safer if the store has not ended the lock, because the holder may still be working.
+// the lock while the holder hangs. After any other loss, endSession leaves the lock to the holder's Release. The store
+// may still have the lock then, and the holder may still be working.
 func (le *Lease) endSession(reason LostReason) (tell func()) {
 	if le.locker.sessions != nil && reason == LostMaxHold {
 		return le.locker.janitor.take(le.leftover())

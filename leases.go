@@ -24,9 +24,9 @@ type Leases struct {
 //
 // AcquireAll requests all names at once. If a name is held, AcquireAll releases the granted names and waits for the
 // held name, while it holds none of the names. When that name is granted, AcquireAll requests the other names again.
-// After eight refusals, AcquireAll may be starved by callers that use single names. It then waits for one name after
-// the other, in the order of their bytes, and holds the earlier names meanwhile. If that takes longer than one TTL,
-// AcquireAll releases the names and begins again.
+// Callers that use single names could starve AcquireAll. Therefore, after eight refusals, AcquireAll waits for one name
+// after the other, in the order of their bytes. It holds the earlier names meanwhile. If that takes longer than one
+// TTL, AcquireAll releases the names and begins again.
 //
 // The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] has the [*HeldError] of one of the names.
 // The option [Wait] limits the whole call. With [Fenced], AcquireAll seals each lease after all names have been granted.
@@ -82,15 +82,15 @@ func (ls *Leases) String() string {
 }
 
 // Context returns a context that ends when the first of the leases is no longer trusted, as [Lease.Context] does for
-// one lease. With this context and without resources, each check of a guard of package fence compares the marks of all
-// names.
+// one lease. If a check of a guard of package fence gets this context and no resources, it checks each name's mark
+// against the token of that name's lease.
 func (ls *Leases) Context() context.Context { return ls.ctx }
 
 // Err returns nil while all leases are held and trusted. Afterwards it returns the reason why one of them ended, as
 // [Lease.Err] does.
 func (ls *Leases) Err() error { return ls.ctx.ended() }
 
-// ExpiresAt returns when the first of the leases stops being trusted unless it is renewed.
+// ExpiresAt returns the time at which the first of the leases stops being trusted unless it is renewed.
 func (ls *Leases) ExpiresAt() time.Time {
 	first := ls.all[0].ExpiresAt()
 	for _, le := range ls.all[1:] {

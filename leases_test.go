@@ -269,7 +269,7 @@ func TestAllWithLostReplies(t *testing.T) {
 				})
 				got := allOf(background, other, three)
 				time.Sleep(time.Second)
-				if err := b.Release(background); err != nil { // its own reply was lost, and the other caller then acquired b
+				if err := b.Release(background); err != nil { // the reply to this release was lost, and the other caller then acquired b
 					require.ErrorIs(t, err, rowlock.ErrUnknown)
 				}
 				var result outcomeAll
@@ -500,7 +500,7 @@ func TestAllGivesUpIfTheStoreNeverGrantsAll(t *testing.T) {
 	})
 }
 
-// sealing is a guard that seals with the function of each name.
+// sealing is a guard that has a function for each name. It seals a lease by calling the function of the lease's name.
 type sealing map[string]func(ctx context.Context, lease *rowlock.Lease) error
 
 func (s sealing) Seal(ctx context.Context, lease *rowlock.Lease, _ ...string) error {

@@ -24,9 +24,9 @@ var errNotRecorded = errors.New("the lease was released before the tick was reco
 // [TickOf] makes one of a time. Of all processes that call Once for a tick, one runs fn. The others get [ErrDone].
 //
 // If fn returns nil, the release of the lease records the tick as done, in the same step. Once returns nil only if the
-// tick is recorded. If fn fails or panics, or if the process crashes, the tick stays open, and the next caller runs
-// fn. The store keeps only the last tick of each name. If ticks are times or whole numbers, see [IsDone], a tick
-// before the last one counts as done. With other texts, only the last one is done.
+// tick is recorded. If fn fails or panics, or if the process crashes, the tick stays open, and the next caller runs fn.
+// The store keeps only the last tick of each name. If ticks are times or whole numbers, every tick before the last one
+// also counts as done (see [IsDone]). If ticks are other texts, only the last one counts as done.
 //
 // If the lease is lost while fn runs, the error is an [ErrLost], and another caller may run fn for the same tick. So fn
 // may have succeeded although its tick is open. To rule that out, end the lease with ReleaseOnCommit of package fence:

@@ -63,7 +63,7 @@ func TestOnceRunsOncePerTick(t *testing.T) {
 	})
 }
 
-// A tick of another form than a time is done only if it is the last one.
+// If a tick is neither a time nor a number, it is done only if it is the tick that was recorded last.
 func TestOnceWithTicksOfAnyText(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -74,7 +74,8 @@ func TestOnceWithTicksOfAnyText(t *testing.T) {
 	})
 }
 
-// Promise 14: if the function fails, panics, or loses its lease, the tick stays open, and the next caller runs it.
+// Promise 14: if the function fails, panics, or loses its lease, the tick stays open, and the next caller runs the
+// function.
 func TestOnceLeavesTheTickOpen(t *testing.T) {
 	broken := errors.New("broken")
 	for name, fail := range map[string]func(l *rowlock.Locker, lease *rowlock.Lease) error{
@@ -275,8 +276,8 @@ func (f forgetful) Capabilities() driver.Capabilities {
 	return c
 }
 
-// An earlier time is done when a later one is, also if the two are written in different ways. A smaller number is done when a
-// larger one is. Other texts have no order.
+// If a time is recorded as done, every earlier time is done, even if the two are written in different ways. If a number
+// is recorded as done, every smaller number is done. Other texts have no order.
 func TestIsDone(t *testing.T) {
 	for _, c := range []struct {
 		last, tick string

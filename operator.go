@@ -49,10 +49,10 @@ func (l *Locker) List(ctx context.Context, opts ...Option) ([]Status, error) {
 	return list, err
 }
 
-// ForceRelease ends the lease or pause of name that has this token, even if another process holds it,
-// so that name becomes free. Operators use it when they know that the holder must stop. The holder notices at its
-// next renewal, and may work until then. Only a fence rejects what the holder writes in that time, and only after the
-// next holder has sealed with its larger token.
+// ForceRelease makes name free: it ends the lease or pause that has this token, even if another process holds it.
+// Operators use it when they know that the holder must stop. The holder notices at its next renewal, and may work until
+// then. Only a fence rejects what the holder writes in that time, and only after the next holder has sealed with its
+// larger token.
 //
 // Options and time limits are those of [Locker.Status]. The error is an [ErrNotHeld] if nobody holds name with that
 // token. It is an [ErrUnavailable] if the request had no effect, and an [ErrUnknown] if no answer came.

@@ -29,10 +29,10 @@ func RenewEvery(d time.Duration) Option {
 	return func(s *settings) { s.renewEvery, s.renewSet = d, true }
 }
 
-// Margin sets the time between the end of the trust in a lease and the expiry of the lease in the store.
-// It must cover how much faster the store's clock may run than the holder's clock during one TTL.
-// The default is a tenth of the TTL if the store uses a wall clock, which a time daemon may slew.
-// It is a hundredth plus 20 ms, a quarter of the TTL at most, if the store uses a monotonic clock.
+// Margin sets the time between the end of the trust in a lease and the expiry of the lease in the store. It must cover
+// how much faster the store's clock may run than the holder's clock during one TTL. If the store uses a wall clock,
+// which a time daemon may slew, the default is a tenth of the TTL. If the store uses a monotonic clock, the default is
+// a hundredth of the TTL plus 20 ms, but at most a quarter of the TTL.
 func Margin(d time.Duration) Option { return func(s *settings) { s.margin, s.marginSet = d, true } }
 
 // Wait limits how long Acquire and Do wait for the name. After that time the call fails with [ErrHeld]. The ctx of the
@@ -63,10 +63,10 @@ func Holder(who string) Option { return func(s *settings) { s.holder = who } }
 // without NUL.
 func Note(text string) Option { return func(s *settings) { s.note = text } }
 
-// Reenter makes Do and TryDo run their function under the lease that ctx carries, if that is a lease on the same name
-// that is still held. They then acquire and release nothing. Without the option such a nested call fails with
-// [ErrNested]. Acquire and TryAcquire ignore the option, because each returns a lease of its own.
-// There is no counter of nested calls: the outermost Do releases the lease.
+// Reenter makes Do and TryDo run their function under the lease that ctx carries, if this lease has the same name and
+// is still held. Then Do and TryDo acquire and release nothing. Without the option such a nested call fails with
+// [ErrNested]. Acquire and TryAcquire ignore the option, because each returns a lease of its own. There is no counter
+// of nested calls: the outermost Do releases the lease.
 func Reenter() Option { return func(s *settings) { s.reenter = true } }
 
 // Logger logs the events of [Trace] to l. Without this option the library logs nothing.
@@ -185,8 +185,8 @@ func (s settings) merge(opts []Option, caps driver.Capabilities) (settings, erro
 	return s, s.suits(caps)
 }
 
-// suits returns an error if the backend cannot support an option. Its TTL may be limited. If its grants end with a
-// session, it supports neither MinHold nor HandoverDelay.
+// suits returns an error if the backend cannot support an option. A backend may limit the TTL. A backend whose grants
+// end with a session supports neither MinHold nor HandoverDelay.
 func (s *settings) suits(caps driver.Capabilities) error {
 	if caps.MaxTTL > 0 && s.ttl > caps.MaxTTL {
 		return fmt.Errorf("rowlock: TTL(%s): backend %s grants for no longer than its MaxTTL of %s: set a shorter TTL, or a longer MaxTTL in every program that shares the locks", s.ttl, caps.Backend, caps.MaxTTL)
@@ -308,8 +308,8 @@ type Sealer interface {
 // driver.Draining. Acquire retries. On SQLite a request waits for another writer of the file for 250 ms.
 // After that time it is refused with the reason driver.Contended.
 //
-// In all other cases the guard seals after the grant, in a transaction of its own. It waits until ctx ends or
-// the lease is no longer trusted.
+// In all other cases the guard seals after the grant, in a transaction of its own. The guard waits for open
+// transactions until ctx ends, or until the lease is no longer trusted.
 func Fenced(guard Sealer) Option {
 	return func(s *settings) { s.guard, s.fenced = guard, true }
 }
@@ -319,8 +319,8 @@ var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
 // grantSealer is implemented by a guard whose marks the backend can raise as part of a grant, if the guard and the
 // backend use the same database handle and table.
 type grantSealer interface {
-	// SealPlace returns where the marks are, and the domain of the tokens that a store of this kind grants for name.
-	// The parameter asked is the guard that was given to [Fenced]. If asked is another guard that embeds this guard,
-	// SealPlace returns the zero Place.
+	// SealPlace returns where the marks are, and the token domain of name. The parameter store is the name of the
+	// backend that grants the tokens. The parameter asked is the guard that was given to [Fenced]. If asked is another
+	// guard that embeds this guard, SealPlace returns the zero Place.
 	SealPlace(asked Sealer, store, name string) (place driver.Place, domain string)
 }

@@ -46,7 +46,7 @@ func (l *Locker) Pause(ctx context.Context, name, reason string, opts ...Option)
 	if p.done {
 		return lease.Token(), nil
 	}
-	released := lease.Release(ctx) // finds the lease only if the lease did not become a pause
+	released := lease.Release(ctx) // this release succeeds only if the lease did not become a pause
 	switch {
 	case errors.Is(released, ErrLost) && !p.doubt:
 		return 0, released
@@ -90,9 +90,9 @@ func (p *pausing) ask(ctx context.Context, limit time.Duration) error {
 // Resume ends the pause of name. The parameter token is the token of the pause, or zero for any pause. Of the options
 // only [Namespace] matters. ctx limits the call, which takes ten seconds at most.
 //
-// Resume returns an [ErrNotPaused] if the name is not paused, even if it is held, or if it was paused again.
-// It returns an [ErrUnavailable] if the store could not be reached. If no reply came, the pause may have ended,
-// and Resume returns an [ErrUnknown].
+// Resume returns an [ErrNotPaused] if the name is free or held, but not paused. The error is the same if the name was
+// paused again, so that its pause has another token. Resume returns an [ErrUnavailable] if the store could not be
+// reached. If no reply came, the pause may have ended, and the error is an [ErrUnknown].
 func (l *Locker) Resume(ctx context.Context, name string, token Token, opts ...Option) error {
 	if _, err := l.pauses(); err != nil {
 		return err

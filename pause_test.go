@@ -100,8 +100,9 @@ func TestAPauseIsRepeated(t *testing.T) {
 	})
 }
 
-// If the store does not reply to a request to pause, the outcome is unknown. If the name can then be released, the name is not
-// paused. In both cases the name is paused or free, and nobody has to wait for a TTL.
+// If the store does not reply to a request to pause, the outcome is unknown. Pause then tries to release the name. If
+// the release succeeds, the name is not paused. Whatever the outcome, the name is paused or free, and nobody has to
+// wait for a TTL.
 func TestPauseOfUnknownOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault memlock.Fault

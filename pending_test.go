@@ -150,7 +150,7 @@ func TestAGrantWhoseConfirmationFailsIsNotTrusted(t *testing.T) {
 		b := overdue{&granting{Backend: store}}
 		lease := acquire(t, locker(t, b, rowlock.TTL(ttl)), "a")
 		next := waitFor(t, locker(t, b, rowlock.TTL(ttl)), background)
-		time.Sleep(2*ttl + ttl/12) // between two renewals of the holder
+		time.Sleep(2*ttl + ttl/12) // this instant is between two renewals by the holder
 		synctest.Wait()
 		released, failed := false, 0
 		store.Intercept(func(c memlock.Call) memlock.Fault {

@@ -39,9 +39,9 @@ func (s *spoiled) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return s.Backend.Renew(ctx, grants)
 }
 
-// Promise 11: one bad lease harms no other lease. Of a thousand leases, only those are lost that cannot be renewed.
-// Their position in the batch and their number do not matter. After their loss, one request in each interval renews
-// all other leases.
+// Promise 11: one bad lease harms no other lease. Of a thousand leases, only the leases that cannot be renewed are
+// lost. The position of these leases in the batch and their number do not matter. After their loss, one request in each
+// interval renews all other leases.
 func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 	const leases = 1000
 	for name, poisoned := range map[string]func(i int) bool{
@@ -81,7 +81,8 @@ func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 }
 
 // Promise 11: the time limit of a request depends on the shortest TTL in the request. So a lease with a short TTL is
-// not renewed in one request with many leases with long TTLs. The renewals of those leases would time out.
+// not renewed in one request with many leases with long TTLs. In such a request, the renewals of the leases with long
+// TTLs would time out.
 func TestAShortLeaseDoesNotShortenTheRequestsOfOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &slowRenewals{Backend: store}

@@ -51,8 +51,9 @@ func (s *slow) Release(ctx context.Context, g driver.Grant) error {
 	return s.Backend.Release(ctx, g)
 }
 
-// Promise 5: a caller may give up while it confirms a grant after a long wait. Then the grant is released,
-// even if the renewal that confirms it was certainly never applied. The release is retried until the store replies.
+// Promise 5: a caller may give up while it confirms a grant after a long wait. Then the grant is released. This is also
+// true if the store has certainly never applied the renewal that was to confirm the grant. The release is retried until
+// the store replies.
 func TestAQueuedGrantWithoutConfirmationIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		ctx, giveUp := context.WithCancel(background)
@@ -70,7 +71,7 @@ func TestAQueuedGrantWithoutConfirmationIsReleased(t *testing.T) {
 	})
 }
 
-// robbed is the store slow, except that its renewals succeed.
+// robbed is the same store as the type slow, except that its renewals succeed.
 type robbed struct{ *slow }
 
 func (r robbed) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// A function of a Trace is called without any lock of the package, so the function may release the lease of its event. That
-// release has already happened.
+// A function of a Trace may call Release of the lease of its event, because the package holds no mutex during the call.
+// The lease has already ended, so this Release returns the same result as the first one.
 func TestATraceMayReleaseTheLeaseOfItsEvent(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		told := 0

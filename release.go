@@ -121,20 +121,20 @@ var errEnding = errors.New("another ReleaseWith of this lease is in progress")
 // return before the deadline. Call [Lease.Renew] first to have as much time as possible. The context that end receives
 // is derived from ctx. It also ends when the lease is no longer trusted. [FromContext] returns the lease from it.
 //
-// If end returns nil, the lease is released, as by [Lease.Release]. If the lease has a tick, see [Lease.Tick], end must
-// also record the tick. ReleaseWith and later calls of Release
-// return nil, or an [ErrLost] if the trust ended before end returned. If the function end fails or panics, the lease is
+// If end returns nil, the lease is released, as by [Lease.Release]. If the lease has a tick (see [Lease.Tick]), the
+// function end must also record the tick. ReleaseWith and later calls of Release return nil, or an [ErrLost] if the
+// lease stopped being trusted before the function end returned. If the function end fails or panics, the lease is
 // renewed at once and continues. Then ReleaseWith returns the error of that function, and also an [ErrLost] or
 // [ErrReleased] if the lease has ended meanwhile. The function may have failed although it has ended the lease, as
 // after a commit without a reply. Then the renewal detects that.
 //
 // If the lease has already ended, ReleaseWith returns the reason and does not call the function. It returns an
-// [ErrUnavailable] if ctx ends before the renewal in progress does. While a ReleaseWith runs, Renew and every other
-// ReleaseWith of the lease return an [ErrUnavailable].
+// [ErrUnavailable] if ctx ends while ReleaseWith waits for a renewal in progress. While a ReleaseWith runs, Renew and
+// every other ReleaseWith of the lease return an [ErrUnavailable].
 //
-// If Release or Close is called while the function end runs, it ends the lease, and therefore the context of the
-// function. It then waits a few seconds at most for the function to return. If the function has not returned nil by
-// then, Release or Close sends a release. The function end must not call Release, ReleaseWith, Renew or Close.
+// If Release or Close is called while the function end runs, that call ends the lease, and therefore the context of the
+// function. The call then waits a few seconds at most for the function to return. If the function has not returned nil
+// by then, Release or Close sends a release. The function end must not call Release, ReleaseWith, Renew or Close.
 func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) error) error {
 	if err := le.Err(); err != nil {
 		return err
@@ -186,8 +186,7 @@ func (le *Lease) endBy(ctx context.Context, e *ending, end func(context.Context)
 	return err
 }
 
-// endedBy waits until e is over, but no longer than for a reply of the store. It reports whether e has ended the
-// lease.
+// endedBy waits until e is over, for at most the time limit of one request. It reports whether e has ended the lease.
 func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	if e == nil {
 		return false
@@ -203,9 +202,9 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	}
 }
 
-// handOverOrRelease hands the lease over to the first waiter of this process, or releases it. It hands nothing over
-// unless the parameter plain is set, which says that no ReleaseWith has begun. The result handed reports whether the
-// lease was handed over.
+// handOverOrRelease hands the lease over to the first waiter of this process, or releases it. The parameter plain says
+// that no ReleaseWith has begun. Without plain, nothing is handed over. The result handed reports whether the lease was
+// handed over.
 func (le *Lease) handOverOrRelease(ctx context.Context, plain bool, now clock.Instant) (handed bool, err error) {
 	var to *successor
 	if plain && le.mayHandOver(now) {
@@ -277,9 +276,9 @@ func (le *Lease) askHandOver(ctx context.Context, r driver.Request) (driver.Gran
 
 var errEffect = errors.New("the store no longer has the lease; an earlier request without a reply may have released it")
 
-// releaseInStore releases the lease in the store, and retries until ctx ends. If doubtful is set,
-// an earlier request may have released the lease. A request of releaseInStore without a reply may have done so, too.
-// In these cases, if the store no longer has the lease, the lease does not count as lost.
+// releaseInStore releases the lease in the store, and retries until ctx ends. The parameter doubtful says that an
+// earlier request may have released the lease. A request of releaseInStore may also have released the lease if it got
+// no reply. In both cases, if the store no longer has the lease, the lease does not count as lost.
 func (le *Lease) releaseInStore(ctx context.Context, doubtful bool) error {
 	retry := backoff.Backoff{Next: 10 * time.Millisecond, Most: 500 * time.Millisecond}
 	for {

@@ -57,8 +57,8 @@ func (r *renewals) add(le *Lease) bool {
 	return true
 }
 
-// remove ends the renewals of le. It wakes the scheduler only after stop, because the scheduler then ends with its
-// last lease.
+// remove ends the renewals of le. After a call of stop, the scheduler ends when its last lease is removed. Therefore
+// remove wakes the scheduler, but only after stop.
 func (r *renewals) remove(le *Lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +68,9 @@ func (r *renewals) remove(le *Lease) {
 	}
 }
 
-// retire removes le, which was lost. The scheduler emits the Lost event, because the caller may be a getter.
-// If Close has ended meanwhile, the caller emits it.
+// retire removes le, which was lost. The caller may be a getter, which must not wait for the functions of a Trace, so
+// the scheduler emits the Lost event. If the scheduler has already ended because of Close, retire emits the event
+// itself.
 func (r *renewals) retire(le *Lease) {
 	r.mu.Lock()
 	r.forget(le)
@@ -264,8 +265,8 @@ func (r *renewals) renew(batch []*Lease) {
 	}
 }
 
-// settle applies the outcome of a request that renewed le for the TTL term. It returns the delay before the next
-// attempt, or zero for the usual one, and a function that emits the trace event.
+// settle applies the outcome of a request to renew le. The parameter term is the requested TTL. settle returns the
+// delay before the next attempt, and a function that emits the trace event. A delay of zero means the usual delay.
 func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration, err error, sent, now clock.Instant, batch int, share float64) (time.Duration, func()) {
 	switch outcome {
 	case driver.Renewed:

@@ -291,8 +291,8 @@ func TestAnyLeavesNothingWhenATracePanics(t *testing.T) {
 	})
 }
 
-// Promise 5: if a function of a Trace panics when a name is granted after a wait, the caller of AcquireAny gets the panic, as
-// from Acquire, and no name stays held or requested.
+// Promise 5: a function of a Trace may panic when a name is granted after a wait. Then the caller of AcquireAny gets
+// the panic, as a caller of Acquire does. No name stays held or requested.
 func TestAnyPassesThePanicOfATraceOn(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(rowlock.AcquiredEvent) { panic("trace") }}))

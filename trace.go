@@ -22,7 +22,7 @@ type Trace struct {
 	// that could not be sealed causes the events Acquired and Released instead.
 	AcquireFailed func(AcquireFailedEvent)
 	// HeldByOther: a request was refused. A waiter that polls reports each refusal. A waiter in a queue of the store
-	// reports a refusal after a short wait, or when its wait ends without a grant.
+	// reports a refusal soon after it has joined the queue, or when its wait ends without a grant.
 	HeldByOther func(HeldByOtherEvent)
 	// Renewed: the store renewed the lease.
 	Renewed func(RenewedEvent)
@@ -144,9 +144,9 @@ func lockInfo(key driver.Key, holder string) LockInfo {
 	return LockInfo{Namespace: key.Namespace, Name: key.Name, Holder: holder}
 }
 
-// LogTrace returns a trace that logs to l. It logs failures that an operator must know as warnings or errors.
-// It logs acquisitions and releases at level Info, and all other events at level Debug. The keys of the attributes
-// are stable.
+// LogTrace returns a trace that logs to l. If an operator must know of a failure, the trace logs it at level Warn or
+// Error. It logs acquisitions and releases at level Info, and all other events at level Debug. The keys of the
+// attributes are stable.
 func LogTrace(l *slog.Logger) *Trace {
 	log := func(level slog.Level, msg string, who []slog.Attr, attrs ...slog.Attr) {
 		l.LogAttrs(context.Background(), level, "rowlock: "+msg, append(who, attrs...)...)

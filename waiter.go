@@ -32,7 +32,7 @@ func (w *waiter) limit() context.Context {
 		return w.bound
 	}
 	ctx, cancel := context.WithCancelCause(w.ctx)
-	if w.locker.closing.Err() != nil { // AfterFunc is asynchronous, and the waiter could subscribe before its function runs
+	if w.locker.closing.Err() != nil { // AfterFunc is asynchronous, so the waiter could subscribe before the function of AfterFunc runs
 		cancel(ErrClosed)
 	}
 	stopClosing := context.AfterFunc(w.locker.closing, func() { cancel(ErrClosed) })
@@ -188,8 +188,8 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 }
 
 // successor lets a release take the waiter. It returns nil if the grant must seal or return the recorded tick, because
-// a hand-over does neither. It also returns nil if an earlier request may still be granted, because the waiter could not
-// tell the two grants apart.
+// a hand-over does neither. It also returns nil if an earlier request of the waiter may still be granted. The waiter
+// could not tell that grant from the grant of a hand-over.
 func (w *waiter) successor() *successor {
 	r := w.request()
 	if w.locker.handing == nil || w.doubt.requests > 0 || r.Seal != "" || w.cfg.tick != "" {
@@ -224,12 +224,12 @@ const (
 	longestPoll  = time.Second // before jitter, which makes it 1.5 s at most
 )
 
-// poll chooses the delay between two requests. A name that has been held for long will probably be held for longer.
-// So a waiter without notifications polls after a quarter of the time for which the name has been held,
-// and after a second at most. On average it notices a release late by an eighth of the hold. If the store knows how
-// many waiters are ahead, the delay grows with their number. While that number stays the same, the holders may all be
-// in one process, which hands the name over after short holds. Therefore, if the time since the number last changed
-// is longer than the hold, next uses that time, up to longestSeries.
+// poll chooses the delay between two requests. A name that has been held for long will probably be held for longer. So
+// a waiter without notifications polls after a quarter of the time for which the name has been held, and after a second
+// at most. On average the waiter notices a release after an eighth of the hold. If the store knows how many waiters are
+// ahead, the delay grows with their number. While that number stays the same, one process may hand the name over among
+// its own waiters, after short holds. Therefore the method next looks at the time since the number last changed. If
+// that time is longer than the hold, next uses it instead of the hold, up to longestSeries.
 type poll struct {
 	backoff backoff.Backoff
 	ahead   int       // number of waiters ahead, according to the last reply
@@ -251,7 +251,7 @@ func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 		p.ahead, p.from = held.Ahead, time.Now()
 	}
 	var pause time.Duration
-	if woken || held.Since <= 0 || held.Reason == driver.Contended { // Since does not say how long a contended name will stay contended
+	if woken || held.Since <= 0 || held.Reason == driver.Contended { // the field Since does not predict how long a contended name stays contended
 		pause = p.backoff.Step()
 	} else {
 		place := time.Duration(held.Ahead) + 1
@@ -264,9 +264,9 @@ func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 	return pause
 }
 
-// Limits of a series of hand-overs, during which the name never becomes free, so that no other process can acquire
-// it. With a larger mostHanded, waiters of other processes would wait longer when holds are short,
-// and little would be saved. With a smaller mostHanded, the requests that begin and end a series would cost more.
+// These constants limit a series of hand-overs. During a series the name never becomes free, so no other process can
+// acquire it. With a larger mostHanded, waiters of other processes would wait longer when holds are short, and few
+// requests would be saved. With a smaller mostHanded, the requests that begin and end a series would be more frequent.
 // longestSeries limits a series of long holds, where one more request does not matter.
 const (
 	longestSeries = 100 * time.Millisecond

@@ -71,7 +71,8 @@ func TestReleaseWakesTheWaiter(t *testing.T) {
 	}
 }
 
-// teller is a store that counts subscriptions: all of them in asked, and the active ones in told.
+// teller is a store that counts subscriptions. The field asked counts all subscriptions, and the field told counts the
+// active ones.
 type teller struct {
 	*memlock.Backend
 	asked, told atomic.Int32
@@ -189,7 +190,7 @@ func TestContextBoundsTheWaitingOnly(t *testing.T) {
 	})
 }
 
-// The option Wait limits the wait of every waiter, also of a waiter that never became the first in the queue.
+// The option Wait limits the wait of every waiter, even of a waiter that never became the first in the queue.
 func TestWaitBoundsTheWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)

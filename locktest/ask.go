@@ -121,8 +121,8 @@ func (t *trial) expired(b driver.Backend, r driver.Request) driver.Grant {
 		t.expire(e, r.Key)
 		return g
 	}
-	// Without an Expirer, expired waits until a second lease has expired. The store grants that lease later,
-	// with the same TTL. So the first lease expires before it.
+	// Without an Expirer, expired waits until a second lease has expired. The store grants that lease later, with the
+	// same TTL. So when the second lease has expired, the first lease has also expired.
 	r.TTL = brief
 	g := t.grant(b, r)
 	sentinel := t.request(t.key("sentinel/" + r.Nonce.String()))

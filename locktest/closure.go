@@ -25,8 +25,8 @@ var closureCases = []testCase{
 	},
 }
 
-// grantClosing sends a request with a minimum hold or a hand-over delay. If the backend rejects the request because
-// it supports neither, grantClosing skips the case.
+// grantClosing sends a request with a minimum hold or a hand-over delay. If the backend rejects the request because it
+// does not support this option, grantClosing skips the case.
 func (t *trial) grantClosing(b driver.Backend, r driver.Request) driver.Grant {
 	if _, err := b.Acquire(t.ctx, r); driver.IsPermanent(err) {
 		var held *driver.Held

@@ -19,8 +19,8 @@ type Harness interface {
 // Closer is implemented by a harness that can close a client before the test ends. The suite then has few
 // connections open at a time.
 type Closer interface {
-	// Close ends the connections of a client that the harness has opened, and everything that runs for them.
-	// The client is not used afterwards.
+	// Close ends the connections of a client that the harness has opened. It also ends everything that runs for these
+	// connections. The client is not used afterwards.
 	Close(b driver.Backend) error
 }
 

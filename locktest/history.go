@@ -31,7 +31,7 @@ const (
 type stay struct {
 	room, client int
 	token        driver.Token
-	got, gave    time.Time // got was read after the reply to the request, and gave before the release was sent
+	got, gave    time.Time // the client read got after the reply to its request, and gave before it sent the release
 }
 
 // room records which client holds one name. A new holder must find that no client holds the name.

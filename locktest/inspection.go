@@ -65,7 +65,7 @@ func inspectorSees(t *trial) {
 	}
 	g = t.expired(a, t.request(r.Key))
 	seen = t.inspect(inspector, r.Key)
-	if sessions(b) { // the store does not record how such a grant ended
+	if sessions(b) { // the store does not record how a grant of a session ended
 		t.checkStatus(seen, driver.StateFree, g.Token)
 		return
 	}
@@ -147,7 +147,8 @@ func inspectorCountsWaiters(t *trial) {
 	t.poll("an inspection and a list show that the new holder no longer waits", counts(0))
 }
 
-// list calls List, and returns the names of the namespace that the parameter only names, in the order of the reply.
+// list calls the method List, and returns names in the order of the reply. It omits the names of every namespace except
+// the parameter only.
 func (t *trial) list(i driver.Operator, namespace string, all bool, only string) []string {
 	statuses, err := i.List(t.ctx, namespace, all)
 	if err != nil {
@@ -179,7 +180,7 @@ func forceNeedsTheToken(t *trial) {
 	}
 	t.refuse(b, t.request(key))
 	t.isHeld(a, g)
-	dead := t.expired(b, t.request(t.key("expired"))) // client b, because expiry may end the client's session, and client a must keep g
+	dead := t.expired(b, t.request(t.key("expired"))) // expiry may end the session of client b; client a must keep its session, because it holds g
 	err := inspector.ForceRelease(t.ctx, dead.Key, dead.Token, false)
 	if err != nil && !(sessions(b) && errors.Is(err, driver.ErrNotHeld)) { // if a session has ended, the store does not know its grants
 		t.fatalf("forced release of an expired lease: %v", err)

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// readwrite is a store in memory with a shared form and a queue. Its waiters retry. It is the specification of sharing, and each
-// of its defects is a mutant.
+// readwrite is a store in memory with a shared form and a queue. The waiters retry their requests. Without a defect,
+// this store is the specification of sharing. With a defect, it is a mutant.
 type readwrite struct {
 	defect string
 

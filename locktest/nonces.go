@@ -54,7 +54,8 @@ func sameNonceCountsAnew(t *trial) {
 	if left := t.expiresIn(b, r.Key); left > steady {
 		t.fatalf("requested a TTL of %s, but a refusal says free in %s", steady, left)
 	}
-	// With a longer TTL the new expiry is clearly later. With the same TTL it would differ only by the elapsed time.
+	// A repeated request with a longer TTL moves the expiry clearly. With the same TTL, the expiry would move only by
+	// the elapsed time.
 	r.TTL = 3 * steady
 	t.grant(a, r)
 	if left := t.expiresIn(b, r.Key); left <= steady {

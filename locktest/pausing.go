@@ -62,7 +62,7 @@ func pauseCloses(t *trial) {
 	r.TTL = lively // the TTL is over before the case ends
 	g := t.grant(a, r)
 	t.pause(p, g, driver.NewNonce())
-	witness := t.request(t.key("witness")) // has the same TTL and session as g and was granted later, so it expires after the TTL of g
+	witness := t.request(t.key("witness")) // the witness has the TTL and session of g, and is granted later, so it expires after the TTL of g is over
 	witness.TTL = r.TTL
 	t.grant(a, witness)
 	if got := t.renew(a, g); got != driver.Lost {

@@ -19,8 +19,8 @@ type settings struct {
 
 var usual = settings{limit: time.Minute, grace: 10 * time.Second, patience: 20 * time.Second}
 
-// Run checks every promise against one harness, each in its own subtest. Most subtests run in parallel unless
-// the harness is [Solitary]. Run calls newHarness once. The harness closes what it opens with tb.Cleanup.
+// Run checks every promise against one harness, each in its own subtest. Most subtests run in parallel unless the
+// harness is [Solitary]. Run calls newHarness once. The harness calls tb.Cleanup to close what it has opened.
 func Run(t *testing.T, newHarness func(tb testing.TB) Harness) {
 	t.Helper()
 	h := newHarness(t)
@@ -55,8 +55,8 @@ func Check(ctx context.Context, h Harness) error {
 	return usual.check(ctx, h, cases())
 }
 
-// check runs the cases that must be alone one after the other. It runs up to four of the other cases at the same
-// time, because they mostly wait.
+// Some cases must be alone, and check runs these cases one after the other. It runs up to four of the other cases at
+// the same time, because these cases mostly wait.
 func (s settings) check(ctx context.Context, h Harness, list []testCase) error {
 	errs := make([]error, len(list))
 	var together sync.WaitGroup

@@ -54,8 +54,8 @@ func forgets(b driver.Backend) bool {
 	return b.Capabilities().Forgets
 }
 
-// tolerance returns d reduced by a tenth. A store's clock may run faster than the clock of this machine by a tenth.
-// That is also the engine's default margin.
+// tolerance returns d reduced by a tenth. A store's clock may run a tenth faster than the clock of this machine. The
+// engine's default margin for wall clocks is also a tenth.
 func tolerance(d time.Duration) time.Duration { return d - d/10 }
 
 func leaseLasts(t *trial) {

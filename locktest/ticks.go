@@ -61,7 +61,8 @@ func (t *trial) isDone(b driver.Backend, key driver.Key, tick, when string) {
 	t.release(b, g)
 }
 
-// The ticks have characters that a store may treat in a special way, and the greatest length.
+// The text secondTick has characters that a store may treat in a special way. The text longTick has the greatest
+// permitted length.
 const (
 	firstTick  = "2026-11-23T00:00:00Z"
 	secondTick = `it's 'x' "y" \z %s $1 {"a": null} ~`

@@ -1,8 +1,8 @@
 //go:build unix && !aix && !solaris
 
-// Command backend is a small example of a backend of rowlock, for a store that needs no server.
-// docs/backend.md builds the backend step by step. It is not a package for import, because it is not meant for
-// production.
+// Command backend is a small example of a backend of rowlock, for a store that needs no server. The page
+// docs/backend.md builds this backend step by step. The example is not a package for import, because it is not meant
+// for production.
 //
 //	go run ./examples/backend FOLDER NAME
 //

@@ -14,10 +14,10 @@ import (
 )
 
 // Job returns a job that does its work once per tick, in the process that acquires the lock name first. The parameter
-// every is the time between two ticks, see rowlock.TickOf: use the interval of the schedule. If another process holds
-// the lock or has done the tick, the job does nothing. So a process whose clock is slow repeats no run. If the work
-// fails, the tick stays open until the next process comes. The ctx of work ends when ctx ends or the lock is lost, and
-// carries the lease for package fence.
+// every is the time between two ticks, as for rowlock.TickOf. Set it to the interval of the schedule. If another
+// process holds the lock or has done the tick, the job does nothing. So a process whose clock is slow repeats no run.
+// If the work fails, the tick stays open, and the next process that runs the job does the work. The ctx of work ends
+// when ctx ends or the lock is lost, and carries the lease for package fence.
 //
 // cron cannot return a job's error, so Job logs it. A run that another process does or has done is logged at level
 // Debug.

@@ -130,8 +130,8 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	}
 }
 
-// Kubernetes knows every field of the CronJob, and the command of the CronJob works. The exit codes that end the job
-// are those that a retry cannot fix, as for systemd.
+// Kubernetes knows every field of the CronJob, and the command of the CronJob works. Kubernetes does not retry the job
+// after the exit codes of errors that a retry cannot fix. The systemd service lists the same exit codes.
 func TestTheCronJobRuns(t *testing.T) {
 	job := readCronJob(t).Spec.JobTemplate.Spec
 	pod := job.Template.Spec

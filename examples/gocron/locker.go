@@ -16,10 +16,10 @@ import (
 // Locker returns a gocron.Locker: each run of a job is done by one process only. The name of the lock is the name of
 // the job, so name each job with gocron.WithName.
 //
-// The options should have a MinHold of about the jobs' interval, minus the difference between the clocks.
-// Without MinHold, a process whose clock is slow repeats the run after the first process has finished.
-// gocron does not tell a job that its lock was lost, and does not tell the lock whether the job succeeded. If that
-// matters, use [Task], which needs no MinHold.
+// The options should have a MinHold of about the jobs' interval, minus the largest difference between the processes'
+// clocks. Without MinHold, a process whose clock is slow repeats the run after the first process has finished. gocron
+// does not tell a job that its lock was lost. It also does not tell the lock whether the job has succeeded. If your job
+// needs either, use [Task], which needs no MinHold.
 func Locker(locker *rowlock.Locker, opts ...rowlock.Option) gocron.Locker { return &jobs{locker, opts} }
 
 type jobs struct {
@@ -41,10 +41,10 @@ type held struct{ lease *rowlock.Lease }
 func (h held) Unlock(ctx context.Context) error { return h.lease.Release(ctx) }
 
 // Task returns a task that does its work once per tick, in the process that acquires the lock name first. The parameter
-// every is the time between two ticks, see rowlock.TickOf: use the interval of the job. The task does nothing and
-// returns nil if another process holds the lock or has done the tick. If the work fails, the tick stays open until the
-// next process comes. The ctx of work ends when the lock is lost, and carries the lease for package fence. gocron
-// passes the ctx of the job to the task.
+// every is the time between two ticks, as for rowlock.TickOf. Set it to the interval of the job. The task does nothing
+// and returns nil if another process holds the lock or has done the tick. If the work fails, the tick stays open, and
+// the next process that runs the job does the work. The ctx of work ends when the lock is lost, and carries the lease
+// for package fence. gocron passes the ctx of the job to the task.
 func Task(locker *rowlock.Locker, name string, every time.Duration, work func(ctx context.Context, lease *rowlock.Lease) error, opts ...rowlock.Option) gocron.Task {
 	opts = append(slices.Clone(opts), rowlock.Wait(0))
 	return gocron.NewTask(func(ctx context.Context) error {

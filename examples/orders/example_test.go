@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Locks, fence and orders are in one file. Use sqllock.Postgres(db) and fence.Postgres(db) with Postgres, and
-// sqllock.MySQL(db) and fence.MySQL(db) with MySQL and MariaDB.
+// This example keeps the locks, the fence and the orders in one SQLite file. Use sqllock.Postgres(db) and
+// fence.Postgres(db) with Postgres, and sqllock.MySQL(db) and fence.MySQL(db) with MySQL and MariaDB.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "orders")

@@ -22,8 +22,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// watched maps the series that an operator of locks watches to the smallest value of each after the events in lively.
-// The series show wait times, failures, renewal delays, session expiries, tokens and partitions.
+// watched has the series that an operator of locks watches. After the function lively has run, each series must have at
+// least the value in this map. The series show wait times, failures, renewal delays, session expiries, tokens and
+// partitions.
 var watched = map[string]float64{
 	`rowlock_acquire_duration_seconds_count{rowlock_name="report", rowlock_outcome="acquired"}`:    2, // wait time
 	`rowlock_acquire_duration_seconds_count{rowlock_name="report", rowlock_outcome="held"}`:        1, // failure rate
@@ -74,7 +75,7 @@ func lively(t *testing.T) scrape {
 	require.NoError(t, err)
 
 	require.NoError(t, locker.Do(ctx, "report", func(held context.Context, lease *rowlock.Lease) error {
-		_, err := locker.TryAcquire(ctx, "report") // uses ctx, because with the context held the call would fail as nested, without a request
+		_, err := locker.TryAcquire(ctx, "report") // with the context held instead of ctx, the call would fail as nested and send no request
 		require.ErrorIs(t, err, rowlock.ErrHeld)
 		return lease.Renew(held)
 	}))
