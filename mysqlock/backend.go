@@ -81,9 +81,9 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	})
 }
 
-// Await implements [driver.Awaiter]. The request waits in the server's queue, on a connection that holds no locks.
-// If the wait is cancelled, Await closes that connection. If the backend may not borrow another connection,
-// Await makes one attempt without waiting.
+// Await implements [driver.Awaiter]. The request waits in the server's queue, on a connection that holds no locks. If
+// the wait is cancelled, Await closes that connection. If the backend has reached its limit of connections, Await
+// makes one attempt without waiting.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) { return b.locks.Await(ctx, r.Key, false, r, wait) })
 }

@@ -16,11 +16,11 @@ func (b *Backend) mine(namespace string, all bool) []driver.Status {
 	return slices.DeleteFunc(b.locks.AllHeld(), func(s driver.Status) bool { return !all && s.Key.Namespace != namespace })
 }
 
-// ForceRelease implements [driver.Operator]. If live is true, it ends the connection that holds key (KILL).
-// This also releases all other locks of that connection. ForceRelease waits until the server has released the lock.
-// Then it raises the token, unless NoToken is set, so that the old holder is fenced.
-// The user needs the privilege to kill the connections of other users (CONNECTION_ADMIN or SUPER),
-// unless the holder has the same user. Pass token zero for a holder whose token is unknown.
+// ForceRelease implements [driver.Operator]. If key is held and live is false, ForceRelease returns a refusal. If live
+// is true, it ends the connection that holds key (KILL). This also releases all other locks of that connection.
+// ForceRelease waits until the server has released the lock. Then it raises the token, unless NoToken is set, so that
+// the old holder is fenced. The user needs the privilege to kill the connections of other users (CONNECTION_ADMIN or
+// SUPER), unless the holder has the same user. Pass token zero for a holder whose token is unknown.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	err := b.look(ctx, func(c *conn) error {
 		r, err := b.record(ctx, c, key)
@@ -59,7 +59,8 @@ func (b *Backend) kill(ctx context.Context, c *conn, connection int64) error {
 	return err
 }
 
-// freed polls until the connection no longer holds the lock, because the server does not notify a client of this.
+// The method freed polls until the connection no longer holds the lock. It has to poll, because the server does not
+// notify a client of that.
 func (b *Backend) freed(ctx context.Context, c *conn, key driver.Key, connection sql.NullInt64) error {
 	for {
 		r, err := b.record(ctx, c, key)

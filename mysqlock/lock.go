@@ -22,9 +22,9 @@ func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 	return token, nil
 }
 
-// take requests h's lock, and waits on the server for at most wait seconds. It returns the token and whether the lock
-// was granted. The token is 0 for a second or further lock of a connection. For the first lock,
-// the same statement also makes the token.
+// take requests h's lock. The server waits for the lock for at most as many seconds as the parameter wait says. It
+// returns the token and whether the lock was granted. The token is 0 for a second or further lock of a connection. For
+// the first lock, the same statement also makes the token.
 func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token, bool, error) {
 	if se.backend.opts.noToken || se.Has(func(other *holding) bool { return other != h }) {
 		var answer sql.NullInt64
@@ -38,8 +38,8 @@ func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token
 	return driver.Token(token), token != 0, err
 }
 
-// failed releases the lock that a failed statement may have acquired. The statement acquires the lock before it makes
-// the token, so it can fail with the lock held.
+// After a failed statement, the method failed releases the lock that the statement may have acquired. The statement
+// acquires the lock before it makes the token. So the session may hold the lock although the statement has failed.
 func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	if se.Broken != nil {
 		return err
@@ -54,8 +54,8 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	return driver.NotApplied(err)
 }
 
-// refusal returns the error for a lock that was not granted: the current holder, or that the server has become
-// read-only.
+// refusal returns the error for a lock that was not granted. The error names the current holder, or says that the
+// server has become read-only.
 func (se *session) refusal(ctx context.Context, h *holding) error {
 	found, err := se.backend.record(ctx, se.conn, h.Key)
 	switch {

@@ -18,14 +18,15 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// soon is the limit within which the end of a connection must be noticed. The backend checks every 100 ms,
-// but the machine may be busy. It is much shorter than a heartbeat interval.
+// soon is the limit within which the end of a connection must be noticed. The backend checks every 100 ms, but the
+// machine may be busy. The limit is much shorter than a heartbeat interval.
 const soon = 2 * time.Second
 
 // answerLimit is how long a statement may continue when its caller has given up.
 const answerLimit = 250 * time.Millisecond
 
-// lost waits until the lease is lost. It checks that this happened within limit, and for the expected reason.
+// The function lost waits until the lease is lost. It checks that the loss happens within the time limit, and for the
+// expected reason.
 func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowlock.LostReason) {
 	t.Helper()
 	began := time.Now()
@@ -129,7 +130,7 @@ func TestHeartbeatProvesOwnership(t *testing.T) {
 	})
 }
 
-// own starts a server for this test alone.
+// The function own starts a server that only this test uses.
 func own(t *testing.T, engine string) *testserver.Server {
 	t.Helper()
 	testenv.DSN(t, engine) // skips the test if the server's programs are not installed
@@ -184,9 +185,9 @@ func TestRestartedServer(t *testing.T) {
 	})
 }
 
-// A backend refuses to lock on a read-only server, such as a demoted primary, with an error that says what to do.
-// If a server becomes read-only, its leases are lost at the next heartbeat, because another server may now grant
-// the same names. Both also apply to a superuser, who could still write.
+// A backend refuses to lock on a read-only server, such as a demoted primary, with an error that says what to do. If a
+// server becomes read-only, its leases are lost at the next heartbeat, because another server may now grant the same
+// names. Both also hold if the backend connects as a superuser, who could still write.
 func TestReadOnlyServer(t *testing.T) {
 	onOwn(t, func(t *testing.T, server *testserver.Server) {
 		db := openDB(t, server.DSN)

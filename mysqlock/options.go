@@ -35,8 +35,8 @@ func Table(name string) Option { return func(o *options) { o.table = name } }
 // protect anything with such leases. Other processes see only a holder's connection, but not its name or note.
 func NoToken() Option { return func(o *options) { o.noToken = true } }
 
-// SingleWriter declares that every program that uses these locks connects to the same node of a cluster (Galera,
-// or group replication with several primaries), for instance through a proxy. Without this option,
+// SingleWriter is for a cluster: Galera, or group replication with several primaries. With this option, you declare
+// that all programs that use these locks connect to the same node, for instance through a proxy. Without this option,
 // the backend refuses to lock on a server in such a cluster, because each node has its own locks.
 func SingleWriter() Option { return func(o *options) { o.cluster = true } }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// waitFor starts an Await of b in a goroutine, and returns when the server has a waiter in its queue.
+// waitFor calls the method Await of b in a goroutine. It returns when the request is in the server's queue.
 func (s *store) waitFor(t *testing.T, ctx context.Context, b *Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
 	t.Helper()
 	got, failed = contest.Queue(ctx, b, r)

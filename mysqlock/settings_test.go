@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// proven acquires two locks on one connection, and checks that they can be renewed and released.
+// The function proven acquires two locks on one connection. It checks that they can be renewed and released.
 func proven(t *testing.T, b *Backend) {
 	t.Helper()
 	grants := []driver.Grant{grant(t, b, "a"), grant(t, b, "b")}

@@ -11,9 +11,9 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlserver"
 )
 
-// Connect borrows a connection from the pool and checks that it can hold locks.
-// If the session already has a connection, Connect checks that the connection has not ended.
-// A statement that is never sent cannot have an unknown outcome.
+// Connect borrows a connection from the pool and checks that it can hold locks. If the session already has a
+// connection, Connect checks that the connection has not ended. If it has ended, no statement is sent, so no outcome
+// is unknown.
 func (se *session) Connect(ctx context.Context) error {
 	if se.conn != nil {
 		return se.look(ctx)

@@ -100,7 +100,8 @@ func refused(tb testing.TB, err error) *driver.Held {
 	return held
 }
 
-// becomes polls until the function done returns true. The server sends no notification.
+// The function becomes polls until the function done returns true. It has to poll, because the server sends no
+// notification.
 func becomes(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
 	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
@@ -108,8 +109,8 @@ func becomes(tb testing.TB, what string, done func() bool) {
 	}
 }
 
-// holds returns the id of the connection that holds the lock called name, or 0.
-// It asks the server on a separate session.
+// The method holds returns the id of the connection that holds the lock called name, or 0. It asks the server on a
+// separate session.
 func (s *store) holds(tb testing.TB, name string) int64 {
 	tb.Helper()
 	id, err := s.holder(driver.Key{Name: name})

@@ -170,8 +170,8 @@ func testsOfTheProject(t *testing.T) map[string]bool {
 	return found
 }
 
-// sources returns the texts of all files of the project whose path has the suffix in the parameter end. The map's keys
-// are the paths.
+// sources returns a map from the path of each file to its text. It contains the project's files whose path has the
+// suffix in the parameter end.
 func sources(t *testing.T, end string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

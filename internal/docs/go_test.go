@@ -150,7 +150,7 @@ func newCompiler(t *testing.T) *compiler {
 	})}
 }
 
-// exported returns, for each package, the path of the file with its export data.
+// The function exported returns a map from each package to the path of the file with the package's export data.
 var exported = sync.OnceValues(func() (map[string]string, error) {
 	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, imported...)...)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
@@ -212,7 +212,7 @@ func imports() string {
 	return b.String() + ")\n"
 }
 
-// elided replaces each ellipsis outside of comments and strings by a statement.
+// The function elided returns the text with a statement in place of each ellipsis, except in comments and strings.
 func elided(text string) string {
 	var s scanner.Scanner
 	files := token.NewFileSet()

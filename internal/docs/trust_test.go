@@ -59,8 +59,8 @@ func TestGrantsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// granted returns the statements of one block in SECURITY.md: the block that grants privileges to the role in the
-// parameter who. It replaces the account in these statements by the parameter account.
+// The function granted returns the statements of one block in SECURITY.md. That block grants privileges to the role in
+// the parameter who. It replaces the account in these statements by the parameter account.
 func granted(t *testing.T, server, who, account string) []string {
 	t.Helper()
 	if who == "a stranger" {
@@ -87,7 +87,7 @@ func enter(t *testing.T, owner *sql.DB, server, account string) {
 	require.NoError(t, err)
 }
 
-// as returns a handle that connects with the account.
+// The function as returns a database handle that logs in with the account.
 func as(t *testing.T, server, dsn, account string) *sql.DB {
 	t.Helper()
 	name := "pgx"

@@ -21,8 +21,8 @@ func shippedFence() model.Fence {
 }
 
 // The fence rejects stale writers, so no update is lost, no matter how late writes and seals arrive and how often
-// leases expire. The other cases leave out one part of the fence, or let a failover lose tokens. Most of them lose an
-// update or let a token decrease.
+// leases expire. The other cases change the fence, or let the lease store lose tokens in a failover. Some of them lose
+// an update or let tokens decrease.
 func TestFence(t *testing.T) {
 	for name, c := range map[string]struct {
 		change     func(*model.Fence)

@@ -34,7 +34,7 @@ func (m Fence) claimSteps(to *FenceState, i int, do func(string)) {
 	}
 }
 
-// claimed reports whether a client other than i has locked the mark for its claim.
+// The method claimed reports whether another client than i has locked the mark for its claim.
 func (m Fence) claimed(s FenceState, i int) bool {
 	for j, other := range s.clients {
 		if j != i && (other.phase == locked || other.phase == sure) {

@@ -148,7 +148,7 @@ func (m Fence) raise(to *FenceState, i int) bool {
 	return true
 }
 
-// free reports whether client i can lock the mark in order to change it.
+// The method free reports whether client i can now lock the mark in order to change it.
 func (m Fence) free(s FenceState, i int) bool {
 	for j, other := range s.clients {
 		if j != i && other.phase == checked && !m.NotHeld {

@@ -26,7 +26,7 @@ type result struct {
 	err  error // the reason why the mutant is not caught
 }
 
-// sound runs the tests of all mutants on the code without a defect. It returns an error if a test fails.
+// The method sound runs the tests of all mutants on the code without a defect. It returns an error if a test fails.
 func (b bench) sound(ctx context.Context, all []mutant) error {
 	byPackage := map[string]suite{}
 	for _, m := range all {
@@ -156,7 +156,8 @@ func build(ctx context.Context, pkg, program string, flags ...string) error {
 	return nil
 }
 
-// try runs the tests of s. A test that takes too long is ended, and counts as a test that has found nothing.
+// The function try runs the tests of s. It ends a test that takes too long. Such a test counts as a test that has
+// found no defect.
 func try(ctx context.Context, s suite, program string) (output string, err error) {
 	cmd := exec.CommandContext(ctx, program, "-test.v", "-test.count=1", "-test.timeout=1m", "-test.run="+s.pattern())
 	var out bytes.Buffer

@@ -16,7 +16,7 @@ type mutant struct {
 // suite names tests of one package.
 type suite struct {
 	pkg   string
-	names []string // a subtest follows its test's name and a slash; the constant leaks stands for the check for goroutines in TestMain
+	names []string // names of tests, of subtests (as in Test/subtest), or the constant leaks
 }
 
 // leaks is the name that stands for a check in TestMain: every goroutine must have ended.

@@ -66,7 +66,8 @@ func (s *Store[K]) During(ctx context.Context, id K, key driver.Key, token drive
 	return err
 }
 
-// answered waits until the server has answered the acquire request with this nonce, if such a request is running.
+// The method answered looks for a running acquire request with this nonce. If there is one, the method waits until the
+// server has answered the request.
 func (s *Store[K]) answered(ctx context.Context, id K, nonce driver.Nonce) error {
 	s.mu.Lock()
 	h := s.locks[id][nonce]

@@ -11,8 +11,8 @@ import (
 // Session is one connection and the locks that it holds. Only one goroutine at a time may use the connection.
 // The right to use it is called the session's turn, and works like a mutex.
 type Session[K comparable] struct {
-	// Broken is nil, or the reason why it is unknown which locks the connection holds. A broken session ends
-	// when the goroutine that uses it calls Leave. Only that goroutine may use this field.
+	// If Broken is not nil, it is unknown which locks the connection holds. Broken is the reason for that. A broken
+	// session ends when the goroutine that uses it calls Leave. Only that goroutine may use this field.
 	Broken error
 
 	store *Store[K]

@@ -63,8 +63,8 @@ type Link[K comparable] interface {
 	// Ended reports whether the connection is known to have ended.
 	Ended() bool
 
-	// GiveBack returns the connection, which holds no locks, to its pool. Destroy closes the connection instead.
-	// Each is the last call of a Link, and must also work if Connect was never called.
+	// GiveBack returns the connection, which holds no locks, to its pool. Destroy closes the connection instead. The
+	// store calls one of these two methods last. Both must also work if Connect was never called.
 	GiveBack()
 	Destroy()
 }
@@ -80,7 +80,8 @@ var (
 	errNotMine = errors.New("the grant is unknown to this backend")
 )
 
-// Session returns the context of the session that holds g's lock, or a context that has ended if g is unknown.
+// Session returns the context of the session that holds g's lock. If g is unknown, it returns a context that has
+// already ended.
 func (s *Store[K]) Session(id K, g driver.Grant) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()

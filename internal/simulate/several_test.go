@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// names are the names of a crowd. The first two are the slots of AcquireAny.
+// names lists the locks that the callers of a crowd use. The first two are the slots of AcquireAny.
 var names = []string{"slot/0", "slot/1", "a", "b"}
 
 // crowd is one random schedule: callers of Acquire, AcquireAny, AcquireAll and Once on a few names. Their requests have

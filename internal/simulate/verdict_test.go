@@ -67,8 +67,8 @@ type watched struct {
 	ended chan struct{} // closed when the trust has ended and judge has checked it
 }
 
-// watch checks a lease until its context ends: the store held the lease until then, the context ended in time,
-// and the reason for a loss is true.
+// watch checks a lease until its context ends. The store must have held the lease until then, and the context must
+// have ended in time. If the lease was lost, the reported reason must be true.
 func (v *verdict) watch(lease *rowlock.Lease, c *client, trust time.Duration) *watched {
 	w := &watched{Lease: lease, v: v, c: c, trust: trust, begin: time.Now(), ended: make(chan struct{})}
 	go func() {
