@@ -426,8 +426,8 @@ func (a *acquisition) waiting(ahead int) {
 	})
 }
 
-// tell calls f, which calls functions of a Trace. Such a function may call Close. Therefore Close waits for this
-// waiter for 100 ms at most while f runs.
+// tell calls f, which calls functions of a Trace. Such a function may call Close, and this Close would then wait for
+// its own caller. Therefore Close waits for this waiter for 100 ms at most while f runs.
 func (a *acquisition) tell(f func()) {
 	if a.waitingCrew != nil {
 		a.waitingCrew.Tell(f)
@@ -436,8 +436,8 @@ func (a *acquisition) tell(f func()) {
 	f()
 }
 
-// doubt counts the requests of an acquisition whose outcome is unknown. The store may have applied them,
-// or may apply them later.
+// doubt counts those requests of an acquisition that have an unknown outcome. The store may have applied these
+// requests, or may apply them later.
 type doubt struct {
 	requests int
 	last     clock.Instant // just before the last of these requests was sent

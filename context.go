@@ -53,7 +53,8 @@ func (c trusted) ended() error {
 	return nil
 }
 
-// scope returns a context that ends when ctx or c ends. The caller must call the function leave.
+// scope returns a context that ends when ctx or c ends. The caller must call the function leave, which ends that
+// context.
 func (c trusted) scope(ctx context.Context) (scope context.Context, leave func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c, func() { cancel(context.Cause(c)) })

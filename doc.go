@@ -96,10 +96,10 @@ makes the lease lost.
 A lock that expires cannot guarantee that only one process acts. A process may be suspended after it has
 checked its lease and before it writes. The token is for that case.
 
-Waiters of one process are served first come, first served. Waiters of different processes are not, unless
-the backend's Capabilities say so. On some backends a release hands the name over to the next waiter of the same
-process in one request. This happens at most 16 times in a row and for 100 ms at most. Then the release frees the
-name in the store, so that other processes can acquire it.
+Waiters of one process are served first come, first served. Waiters of different processes have no such
+order, unless the backend's Capabilities say so. On some backends a release hands the name over to the next
+waiter of the same process in one request. This happens at most 16 times in a row and for 100 ms at most. Then
+the release frees the name in the store, so that other processes can acquire it.
 
 After a crash the name stays unavailable until the TTL is over.
 

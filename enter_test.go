@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// entered is a store with a queue of waiters, which a waiter joins with its first request. The test sends the replies
-// to the waiters on the channel answers. A nil reply is a grant.
+// entered is a store with a queue of waiters. A waiter joins the queue with its first request. The test sends the
+// replies to the waiters on the channel answers. A nil reply is a grant.
 type entered struct {
 	*memlock.Backend
 

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/clock"
 )
 
-// leftover is a grant that the store may still hold although no lease of this process uses it. The acquisition gave
-// up while a reply was missing, the release got no reply, or the lease was lost.
+// leftover is a grant that the store may still hold although no lease of this process uses it. There are three causes:
+// the acquisition gave up while a reply was missing, the release got no reply, or the lease was lost.
 type leftover struct {
 	cfg      *settings
 	grant    driver.Grant

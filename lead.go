@@ -19,10 +19,10 @@ import (
 // return at once. Another process may then lead, and this process is no candidate until run has returned.
 //
 // The function run ends its term by returning. If the lease was held until then, Lead releases the lease and returns
-// the result of run. Return nil if the work is done, and an error if it failed. So if your function is to lead for as
-// long as possible, it returns only after its context has ended. If the lease was lost, Lead ignores the result of run,
-// because code whose context has ended can fail with many different errors. The next leader, which may be this process
-// again, then does the work. If run panics, Lead releases the lease.
+// the result of run. Return nil if the work is done, and an error if it failed. To lead for as long as possible, your
+// function must return only after its context has ended. If the lease was lost, Lead ignores the result of run, because
+// code whose context has ended can fail with many different errors. The next leader, which may be this process again,
+// then does the work. If run panics, Lead releases the lease.
 //
 // Lead ends when ctx ends. If the process leads then, Lead returns the result of run. Otherwise it returns an
 // error that matches ctx's error, and also an [ErrHeld] if another process leads.

@@ -28,7 +28,7 @@ type Lease struct {
 	grant   driver.Grant
 	granted clock.Instant // just before the request that acquired the lease was sent
 	ctx     trusted
-	doubt   doubt // requests of the acquisition whose outcome is unknown
+	doubt   doubt // those requests of the acquisition that have an unknown outcome
 	series  series
 
 	mu            sync.Mutex

@@ -143,8 +143,8 @@ func TestAWaiterBehindALocalHolderPollsRarely(t *testing.T) {
 	})
 }
 
-// Promise 9: without notifications, a waiter acquires the name some time after its release. On average this delay is
-// at most a fifth of the hold, and it is never longer than 1.5 seconds.
+// Promise 9: without notifications, a waiter acquires the name some time after the previous holder has released it. On
+// average this delay is at most a fifth of the hold, and it is never longer than 1.5 seconds.
 func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
 	for _, hold := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Minute} {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {

@@ -23,7 +23,7 @@ var cancelCases = []testCase{
 }
 
 // unanswered makes each kind of call with ctx, which ends before a reply can come. It checks that each call returns
-// soon after the end of ctx, with an error that is neither held nor lost.
+// soon after the end of ctx, with an error that reports neither a holder nor a loss.
 func (t *trial) unanswered(ctx context.Context, b driver.Backend, g driver.Grant, free driver.Request) {
 	end := time.Now()
 	if deadline, ok := ctx.Deadline(); ok && deadline.After(end) {

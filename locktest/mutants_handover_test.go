@@ -52,7 +52,7 @@ func (m handsAnything) HandOver(ctx context.Context, from driver.Grant, r driver
 	return m.Acquire(ctx, r)
 }
 
-// handsExpired checks which grant it ends, but not its expiry.
+// handsExpired checks which grant it ends, but not whether that grant has expired.
 type handsExpired struct{ *memlock.Backend }
 
 func (m handsExpired) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {

@@ -41,7 +41,8 @@ func (c *rwClient) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Backend: "readwrite", Token: driver.LinearizableToken, Fair: true, Wakes: true}
 }
 
-// granted reports whether an entry holds the lock, or would hold it at the end of the queue.
+// granted reports whether the entry e holds the lock. If e is not in the queue, granted reports whether e would hold
+// the lock as the last entry.
 func (s *readwrite) granted(key driver.Key, e *rwEntry) bool {
 	for _, before := range s.queues[key] {
 		if before == e {
