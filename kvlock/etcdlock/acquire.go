@@ -11,8 +11,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire makes one attempt, in one transaction. If the lock is free, the transaction puts an entry and reads
-// the tick. Otherwise the transaction reads the holder's entry. Acquire never overtakes waiters in the queue.
+// Acquire makes one attempt, in one transaction. If the lock is free, the transaction puts an entry and reads the
+// lock's last tick (see rowlock.Once). Otherwise the transaction reads the holder's entry. Acquire never overtakes
+// waiters in the queue.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
@@ -77,9 +78,9 @@ func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*s
 	}
 }
 
-// undo deletes the entry that a request may have put although it failed with err. etcd also answers "no space" to a
-// request that it executed with the last of its space (quotaApplierV3 in server/etcdserver/apply). undo works on a full
-// store, because a deletion needs no space.
+// undo deletes the entry of a request that failed with err, because the request may have put it. For example, etcd
+// executes the request that uses up its space, and still answers "no space" (quotaApplierV3 in
+// server/etcdserver/apply). undo works on a full store, because a deletion needs no space.
 func (b *Backend) undo(ctx context.Context, r driver.Request, err error) error {
 	if h := b.enlisted(r); h != nil {
 		if _, failed := b.delete(ctx, h.entry); failed != nil {
@@ -103,7 +104,7 @@ func (b *Backend) sessionFor(ctx context.Context, r driver.Request) (*session, e
 func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (driver.Grant, error) {
 	mine := b.enlist(r, s)
 	free := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(b.barrier(r.Key)), "=", 0).WithPrefix()}
-	if b.shared { // a shared barrier does not include the request's own entry, so check that this entry does not exist yet
+	if b.shared { // the barrier has only exclusive entries, so also check that the request's own entry does not exist
 		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
 	}
 	put := clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))

@@ -28,7 +28,7 @@ type store struct {
 	mu       sync.Mutex
 	places   map[int64]*place // sessions for new locks; each map key is the length of an etcd lease in seconds
 	holds    map[driver.Nonce]*hold
-	busy     map[driver.Nonce]bool // nonces of running acquisitions, and of entries that sweep is deleting
+	busy     map[driver.Nonce]bool // nonces of running acquisitions, and of entries that the method sweep is deleting
 	sentries map[*session]*sentry
 	released memory
 	paused   memory
@@ -48,11 +48,11 @@ type Option func(*store)
 // Backends with the same cluster and prefix share their locks.
 func Prefix(p string) Option { return func(s *store) { s.prefix = p } }
 
-// New makes a backend that keeps locks in the cluster of client. It does no I/O. If an option is invalid, rowlock.New
-// returns the error.
+// New makes a backend that keeps locks in the etcd cluster to which client connects. It does no I/O. If an option is
+// invalid, rowlock.New returns the error.
 //
-// Set the client's DialKeepAliveTime (gRPC permits 10 s or more), so that the client replaces a connection on which
-// nothing arrives any more.
+// Set the client's DialKeepAliveTime (gRPC permits 10 s or more), so that the client replaces a connection that has
+// stopped delivering data.
 func New(client *clientv3.Client, opts ...Option) *Backend {
 	s := &store{
 		client: client, prefix: "rowlock",

@@ -9,8 +9,8 @@ import (
 )
 
 // When the network drops all packets between client and cluster, the holder's context always ends before the name is
-// granted again. The TTL is the longest for which the session's lease is two seconds, so that rounding to seconds adds
-// nothing to the margin.
+// granted again. The session's lease lasts two seconds. The test uses the longest TTL that gives such a lease. So
+// rounding to whole seconds does not make the lease longer.
 func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, threeNodes(t)...)

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// cluster starts a cluster of three nodes for one test, which may kill and suspend nodes.
+// cluster starts a cluster of three nodes that only one test uses. That test may kill and suspend nodes.
 func cluster(tb testing.TB) *testserver.EtcdCluster {
 	tb.Helper()
 	return clusterOf(tb, "")

@@ -75,7 +75,7 @@ func TestCommitsOfEachOperation(t *testing.T) {
 }
 
 // When the database is full, acquiring fails at once with an error that says so. Held locks can still be renewed and
-// released. A release with a tick ends the lock, but reports that the tick may be missing.
+// released. A release that should record a tick ends the lock, but reports that the tick may be missing.
 func TestAFullDatabase(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "--quota-backend-bytes=2000000")

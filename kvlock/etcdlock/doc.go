@@ -27,9 +27,9 @@
 // the lock's, rounded up to whole seconds. If the session is lost, all its locks are lost at once, and the next lock
 // gets a new session. An unused session expires.
 //
-// A release for a tick (rowlock.Once) writes the tick into a key of its own, PREFIX/NAMESPACE/NAME/%done, in the same
-// transaction. This key belongs to no session. The transaction that acquires, or that shows a waiter to be first, reads
-// the tick. A name without ticks has no such key. The locks of [Backend.Shared] keep no ticks.
+// A release may record a tick (see rowlock.Once). The same transaction then writes the tick into a key of its own,
+// PREFIX/NAMESPACE/NAME/%done. This key belongs to no session. The transaction that grants a lock also reads its tick.
+// A name without ticks has no such key. The locks of [Backend.Shared] keep no ticks.
 //
 // A session that holds a lock has a key of its own, PREFIX/%/LEASE. The process that owns the session watches this key.
 // etcd deletes all keys of a lease in one transaction. So one watch reports the end of the session for all its locks,
@@ -46,11 +46,11 @@
 // waiter stays in the queue equally long. During that time, a lock that is released is not granted to the waiters
 // behind the crashed waiter.
 //
-// One fault of etcd ends grants early. A leader that is suspended for longer than a session's TTL and then continues
-// revokes sessions that its successor has renewed (seen in 3.7.3). The next waiter is then granted the lock at once.
-// The old holder's watch notifies it within milliseconds of that grant. If the node that serves the watch does not
-// answer, the next renewal reports the loss. Until the old holder learns of the loss, it and the new holder both trust
-// their leases. Tokens still rise. If two holders at once could do harm, use [Backend.Guard] or a fence.
+// One fault of etcd ends grants early. The cluster's leader may be suspended for longer than a session's TTL. When it
+// continues, it revokes sessions that the new leader has renewed (seen in 3.7.3). The next waiter is then granted the
+// lock at once. The old holder's watch notifies it within milliseconds of that grant. If the node that serves the watch
+// does not answer, the next renewal reports the loss. Until the old holder learns of the loss, it and the new holder
+// both trust their leases. Tokens still rise. If two holders at once could do harm, use [Backend.Guard] or a fence.
 //
 // As everywhere in rowlock, trust is counted from before the last answered renewal was sent, never from the arrival of
 // its reply. So a holder that is cut off from the cluster, alone or with its node, stops in time.
@@ -59,14 +59,14 @@
 // --bump-revision (etcdutl 3.6). Without that option, reset the fences of resources outside etcd.
 //
 // Releases of etcd before 3.6.5 may report success for the renewal of a lease that has just been revoked
-// (https://github.com/etcd-io/etcd/pull/20590). Do not use those releases. The fault of a suspended leader was also
-// reported for 3.5 (https://github.com/etcd-io/etcd/issues/15247).
+// (https://github.com/etcd-io/etcd/pull/20590). Do not use those releases. Sessions that a suspended leader revokes
+// (see above) were also reported for 3.5 (https://github.com/etcd-io/etcd/issues/15247).
 //
 // # Limits
 //
-// MinHold and HandoverDelay are refused, because etcd cannot block a lock after its key is deleted. Apart
-// from its tick, etcd stores nothing about a free lock, so an inspection reports a free lock as never granted. Prune
-// deletes the ticks of free locks that are old enough. It measures their age by the clocks of the processes.
+// MinHold and HandoverDelay are refused, because etcd cannot block a lock after its key is deleted. Apart from its
+// tick, etcd stores nothing about a free lock, so an inspection reports a free lock as never granted. Prune deletes old
+// ticks of free locks. The age of a tick is measured by the clocks of the processes.
 //
 // # Lost replies
 //
@@ -79,9 +79,9 @@
 //
 // # Data in etcd
 //
-// [Backend.Guard] returns a comparison for the If of your own transaction. The comparison is exact, so data in etcd
-// need no other fence. Do not fence with the tokens of readers: a later reader would make the fence reject readers that
-// still hold the lock.
+// [Backend.Guard] returns a comparison for the If of your own transaction. etcd itself evaluates the comparison, so
+// data in etcd need no other fence. Do not fence with the tokens of readers: a later reader would make the fence reject
+// readers that still hold the lock.
 //
 // # Permissions
 //

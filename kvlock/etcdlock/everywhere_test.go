@@ -57,8 +57,8 @@ func everywhere(t *testing.T, test func(t *testing.T, n *network)) {
 	})
 }
 
-// everywhereAlone does the same for tests that read metrics. These tests are not parallel, so no other test uses their
-// nodes at the same time: Go runs parallel tests later.
+// everywhereAlone does the same as everywhere, for tests that read metrics. These tests are not parallel, so no other
+// test uses their nodes at the same time: Go runs parallel tests later.
 func everywhereAlone(t *testing.T, test func(t *testing.T, n *network)) {
 	t.Helper()
 	t.Run("one node", func(t *testing.T) { test(t, newNetwork(t, alone(t).DSN)) })

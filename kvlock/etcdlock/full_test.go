@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// While its last space is being used, etcd executes requests and still answers them with an error (quotaApplierV3.Txn
-// in server/etcdserver/apply). An acquisition that gets this error leaves no entry behind.
+// A request may use up the database's space. etcd executes this request, and still answers it with an error
+// (quotaApplierV3.Txn in server/etcdserver/apply). An acquisition that gets this error leaves no entry behind.
 func TestNothingIsLeftInTheLastOfTheSpace(t *testing.T) {
 	t.Parallel()
 	s := aloneWith(t, testserver.Options{Args: []string{"--quota-backend-bytes=1000000", "--backend-batch-limit=1"}})

@@ -11,13 +11,13 @@ import (
 // Guard returns a comparison that is true while lease holds its lock in etcd. Put the comparison into the If of a
 // transaction. etcd then rejects a write of a holder that has lost the lock, even if the holder does not know of the
 // loss yet. Guard does no I/O. It fails if the lease has ended, or if another kind of store granted it. The lease must
-// come from a Locker on b or on its shared form.
+// come from a Locker that uses b or b.Shared().
 //
 //	txn := client.Txn(ctx).If(guard).Then(clientv3.OpPut(key, value))
 //
-// The transaction must contain at least one operation. A member answers a transaction without operations alone, from
-// data that may lag behind the cluster (IsTxnSerializable, server/etcdserver/txn/txn.go). A read is enough, unless it
-// is WithSerializable.
+// The transaction must contain at least one operation. If a transaction has no operation, one member answers it without
+// the other members, from data that may lag behind the cluster (IsTxnSerializable, server/etcdserver/txn/txn.go). A
+// read is enough, unless it is WithSerializable.
 //
 // Data in etcd need no other fence. For data elsewhere use the token, with package fence.
 func (b *Backend) Guard(lease *rowlock.Lease) (clientv3.Cmp, error) {

@@ -97,7 +97,7 @@ func (s *store) isLeaving(h *hold) bool {
 	return h.leaving
 }
 
-// find returns the hold of g like held, but a grant without a token matches any hold of its nonce.
+// find returns the hold of g, as the method held does. But if g has no token, find accepts any hold of its nonce.
 func (b *Backend) find(g driver.Grant) *hold {
 	if g.Token != 0 {
 		return b.held(g)
@@ -105,8 +105,8 @@ func (b *Backend) find(g driver.Grant) *hold {
 	return b.enlisted(driver.Request{Key: g.Key, Nonce: g.Nonce})
 }
 
-// forget removes the hold of g. If g has no token and a late request may still put the entry, the method keeps the
-// hold, because that entry must be deleted again.
+// forget removes the hold of g. It keeps the hold if g has no token and a late request may still put the entry. That
+// entry must then be deleted again.
 func (b *Backend) forget(g driver.Grant) {
 	h := b.find(g)
 	b.mu.Lock()
@@ -116,7 +116,8 @@ func (b *Backend) forget(g driver.Grant) {
 	}
 }
 
-// forgetOld removes the doubted holds of each session that was not renewed for twice its TTL. The caller holds mu.
+// forgetOld removes holds whose request got no answer, if their session was not renewed for twice its TTL. The caller
+// holds mu.
 func (s *store) forgetOld() {
 	for nonce, h := range s.holds {
 		if h.token == 0 && h.doubted && time.Since(h.session.proven) > 2*h.session.ttl {
@@ -142,7 +143,7 @@ func (s *store) done(nonce driver.Nonce) {
 	delete(s.busy, nonce)
 }
 
-// memory holds the most recent releases or pauses, so that repeating such a request succeeds.
+// memory remembers the most recent releases or pauses. If such a request is repeated, it succeeds again.
 type memory struct {
 	set   map[ended]bool
 	order []ended

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// List implements [driver.Operator]. It returns the locks that are held or have a tick, because etcd stores nothing about
-// others. For a shared lock, List and Inspect show the oldest grant.
+// List implements [driver.Operator]. It returns the locks that are held or have a tick, because etcd stores nothing
+// about other locks. For a shared lock, List and Inspect show the oldest grant.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	under := b.under(namespace)
 	if all {
@@ -114,8 +114,8 @@ func (b *Backend) left(ctx context.Context, kv *mvccpb.KeyValue) (time.Duration,
 	return max(0, time.Duration(lease.TTL)*time.Second), nil
 }
 
-// ForceRelease implements [driver.Operator]. It deletes the holder's entry if the entry has that token. It refuses
-// unless live is set, because every entry in etcd belongs to a living session or to a paused lock.
+// ForceRelease implements [driver.Operator]. It deletes the holder's entry if the entry has the given token. Unless the
+// parameter live is set, it refuses: every entry in etcd belongs to a living session or to a paused lock.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	first, err := b.oldest(ctx, key)
 	switch {
@@ -142,8 +142,8 @@ func (b *Backend) tell(entry *mvccpb.KeyValue) clientv3.Op {
 	return clientv3.OpTxn([]clientv3.Cmp{stands}, []clientv3.Op{clientv3.OpPut(key, string(entry.Key), clientv3.WithIgnoreLease())}, nil)
 }
 
-// Prune implements [driver.Operator]. It deletes the ticks of free locks that were recorded at least the duration unused
-// ago. It does not know of later grants whose releases recorded no tick, because etcd stores nothing about free locks.
+// Prune implements [driver.Operator]. It deletes the tick of a free lock if the tick is at least as old as the
+// parameter unused. It ignores later grants whose releases recorded no tick, because etcd stores nothing about them.
 // The age of a tick is the difference between the clocks of two processes, because etcd stores no times.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int, err error) {
 	reply, err := b.get(ctx, b.prefix+"/", clientv3.WithPrefix())

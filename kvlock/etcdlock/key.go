@@ -10,13 +10,13 @@ import (
 )
 
 // Keys are PREFIX/NAMESPACE/NAME/%-x-LEASE-NUMBER, or %-s-… for shared locks. A slash inside a part is escaped, so that
-// no name is a prefix of another. An escaped namespace or name never begins with the mark "%-". So the queue of a lock
-// never contains keys of a backend whose longer prefix begins like the lock's keys. The tick of a lock has the key
-// PREFIX/NAMESPACE/NAME/%done, which is not in the queue.
+// no name is a prefix of another. An escaped namespace or name never begins with the mark "%-". So if another backend's
+// prefix begins like the keys of a lock, the other backend's keys are not in that lock's queue. The tick of a lock has
+// the key PREFIX/NAMESPACE/NAME/%done, which is not in the queue.
 //
-// LEASE and NUMBER give each acquisition a key of its own while it lasts. A later acquisition reuses the key. Without
-// reuse, each acquisition would be slower than the one before: etcd's index keeps every key until compaction, and the
-// search for the oldest key of a queue reads all of them. So the key does not contain the nonce.
+// While an acquisition lasts, the parts LEASE and NUMBER make its key unique. A later acquisition reuses the key.
+// Without reuse, each acquisition would be slower than the one before: etcd's index keeps every key until compaction,
+// and the search for the oldest key of a queue reads all of them. So the key does not contain the nonce.
 
 const (
 	mark          = "%-"

@@ -164,9 +164,9 @@ func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	})
 }
 
-// A leader that is suspended for longer than a lease and then continued revokes leases that its successor has renewed
-// (seen in etcd 3.7.3). Trust in the locks of a revoked lease ends when etcd deletes their keys. It ends without a
-// renewal: this test sends none.
+// A leader is suspended for longer than a lease. When it continues, it revokes leases that the new leader has renewed
+// (seen in etcd 3.7.3). Trust in the locks of a revoked lease ends when etcd deletes their keys. It ends although this
+// test sends no renewal.
 func TestALeaderThatIsContinued(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -186,7 +186,7 @@ func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 	stopped, root := leader(t, c), "test-"+driver.NewNonce().String()
 	reached := others(c, stopped)
 	client := connect(t, reached...)
-	holders := make([]*holder, 0, 60) // the old leader does not revoke sessions that are too new, so make many
+	holders := make([]*holder, 0, 60) // the old leader does not revoke the newest sessions, so make many
 	for i := range cap(holders) {
 		h := &holder{Backend: etcdlock.New(client, etcdlock.Prefix(root))} // each holder has a session of its own
 		r := request(fmt.Sprint(i))

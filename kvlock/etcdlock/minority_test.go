@@ -12,7 +12,7 @@ import (
 )
 
 // A holder whose node is cut off from the majority stops trusting its lease before the majority grants the name again.
-// Its node still answers requests.
+// The holder's node still answers requests.
 func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)

@@ -13,8 +13,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A caller gives up a request that got no reply, and etcd executes the request late. Its entry does not stay at the
-// head of the queue, although other locks keep the session alive, and although nobody releases it.
+// A caller gives up a request that got no reply, and etcd executes the request late. The late entry does not stay at
+// the head of the queue. This holds although other locks keep the session alive, and although no caller releases the
+// entry.
 func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()
@@ -29,7 +30,7 @@ func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 		require.Error(t, err)
 		require.False(t, driver.IsNotApplied(err), "%v", err)
 		require.NoError(t, n.Restore(b))
-		// The request arrives after its caller has given up. So put the same key with the same session.
+		// Simulate a request that arrives after its caller has given up: put the same key with the same session.
 		lease, err := n.leaseOf(t.Context(), kept.Key)
 		require.NoError(t, err)
 		_, err = n.direct.Put(t.Context(), b.EntryOf(r.Nonce), "{}", clientv3.WithLease(lease))

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// If a backend's prefix begins like the keys of another backend's locks, its keys appear in no queue and no list of
-// that other backend.
+// The prefix of one backend may begin like the keys of another backend's locks. The keys of the first backend then
+// appear in no queue and no list of the other backend.
 func TestAPrefixInsideAnotherIsApart(t *testing.T) {
 	t.Parallel()
 	client, p := connect(t, server(t)), "test-"+driver.NewNonce().String()

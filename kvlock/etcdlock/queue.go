@@ -53,14 +53,14 @@ type waiter struct {
 	entry    string
 	session  *session
 	revision int64            // the entry's create revision
-	before   *mvccpb.KeyValue // the youngest entry that blocks this waiter; nil if none does
-	holds    bool             // whether before is certainly the holder's entry, because it was the only entry
-	tick     tick             // the tick of the lock; valid if before is nil
+	before   *mvccpb.KeyValue // the youngest entry that blocks this waiter; nil if no entry blocks it
+	holds    bool             // whether the field before is certainly the holder's entry, because it was the only entry
+	tick     tick             // the tick of the lock; valid if the field before is nil
 	seen     int64            // the revision of the last read of the queue
 	heard    time.Time        // when the last request that etcd answered was sent
 }
 
-// enter puts the entry, and reads the last entry that blocks it in the same transaction.
+// enter puts the waiter's entry. The same transaction reads the last entry that blocks the waiter.
 func (w *waiter) enter(ctx context.Context, s *session) error {
 	b := w.backend
 	w.entry = b.enlist(w.request, s)

@@ -25,7 +25,7 @@ func request(name string) driver.Request {
 	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test"}
 }
 
-// alone starts a server for one test, which reads the server's metrics or changes the whole server.
+// alone starts a server that only one test uses. That test reads the server's metrics or changes the whole server.
 func alone(tb testing.TB, args ...string) *testserver.Server {
 	tb.Helper()
 	return aloneWith(tb, testserver.Options{Args: args})
@@ -89,7 +89,7 @@ func watchedBy(t *testing.T, c *testserver.EtcdCluster, begin func()) (found *te
 	return found
 }
 
-// others returns the endpoints of all nodes except the node but.
+// others returns the endpoints of all nodes except one, the parameter but.
 func others(c *testserver.EtcdCluster, but *testserver.EtcdNode) (all []string) {
 	for _, n := range c.Nodes {
 		if n != but {
@@ -187,7 +187,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 }
 
 // If a waiter in the middle of the queue dies, the waiter behind it reads the queue, finds another entry before its
-// own, and continues to wait. (Another lock library grants the lock in this case.)
+// own, and continues to wait. (Another lock library wrongly grants the lock in this case.)
 func TestAWaiterThatDiesGrantsNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		g, err := n.watching.Acquire(t.Context(), request("a"))

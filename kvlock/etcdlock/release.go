@@ -64,9 +64,9 @@ func (b *Backend) wasReleased(g driver.Grant) bool {
 	return g.Token != 0 && b.released.has(g)
 }
 
-// remove deletes the entry of g and records the tick of g, if the entry has the token of g. It reports whether it has
-// done so. If it has not, it also returns the last tick. Token zero matches any entry, which may not be granted, so it
-// records no tick.
+// remove deletes the entry of g and records the tick of g, if the entry has the token of g. It reports whether the
+// entry had that token. If not, it also returns the lock's last tick. If g has token zero, any entry matches. Such an
+// entry may belong to a waiter, so remove then records no tick.
 func (b *Backend) remove(ctx context.Context, entry string, g driver.Grant) (deleted bool, last tick, err error) {
 	if g.Token == 0 {
 		reply, err := b.delete(ctx, entry)

@@ -87,8 +87,8 @@ func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, 
 	return err
 }
 
-// prove sets the outcomes of the grants with the indexes in some: Renewed if the entry still exists with the grant's
-// token, and Lost if not.
+// prove sets the outcomes of the grants whose indexes are in the parameter some. The outcome is Renewed if the entry
+// still exists with the grant's token, and Lost if not.
 func (b *Backend) prove(ctx context.Context, grants []driver.Grant, entries []string, some []int, outcomes []driver.Outcome) error {
 	same := make([]clientv3.Cmp, len(some))
 	gets := make([]clientv3.Op, len(some))
@@ -118,8 +118,9 @@ func (b *Backend) doubtful(s *session) bool {
 	return s.doubted
 }
 
-// sweep deletes the entries of a doubted session that belong to no known acquisition. etcd may execute a request
-// without a reply after the caller has given up. The entry of that request would live as long as the session.
+// sweep deletes the entries of a doubted session that belong to no known acquisition. A session is doubted if a request
+// on it got no reply. etcd may execute that request after its caller has given up. The entry would then live as long as
+// the session.
 //
 // sweep reads the entry's revision, then checks that no acquisition wants the entry, and deletes only that revision. A
 // later revision may belong to an acquisition that began before the session was doubted, and that reuses the key. sweep

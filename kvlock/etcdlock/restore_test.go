@@ -16,8 +16,8 @@ import (
 )
 
 // If a cluster is restored from a snapshot with --bump-revision, as the documentation says, all new tokens are larger
-// than old tokens. The cluster has the locks of the snapshot, and no later locks. Without --bump-revision, tokens step
-// back, so the documentation requires this option.
+// than old tokens. After the restore, the locks are those of the snapshot. Without --bump-revision, tokens step back,
+// so the documentation requires this option.
 func TestARestoredSnapshot(t *testing.T) {
 	t.Parallel()
 	s := alone(t)

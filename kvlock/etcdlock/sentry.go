@@ -41,7 +41,7 @@ func (s *store) guard(open *session) {
 		stop := context.AfterFunc(s.client.Ctx(), cancel) // a closed client delivers no events, so the sentry must end
 		defer stop()
 		s.watch(ctx, open)
-		<-ctx.Done() // if etcd refuses the watch, there is no retry
+		<-ctx.Done() // if etcd has refused the watch, do not retry
 		s.relieve(open, w)
 	}()
 }
@@ -124,8 +124,8 @@ func (s *store) post(ctx context.Context, open *session, stands bool) (int64, er
 	return reply.Header.Revision + 1, nil
 }
 
-// follow watches the session's key. It returns errLeaseLost when the key is deleted. It returns another error, or nil,
-// when the watch ends for another reason: its node has no leader, or the revision was compacted.
+// follow watches the session's key. It returns errLeaseLost when the key is deleted. If the watch ends for another
+// reason, it returns another error or nil. For example, the node has no leader, or the revision was compacted.
 func (s *store) follow(ctx context.Context, open *session, revision int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -167,7 +167,7 @@ func (b *Backend) CloseIdle(ctx context.Context) {
 			delete(idle, h.session)
 		}
 	}
-	for open, w := range idle { // under mu, so that no new grant relies on a sentry that is about to end
+	for open, w := range idle { // end these sentries while mu is held, so that no new grant relies on one of them
 		b.end(open, w)
 	}
 	b.mu.Unlock()

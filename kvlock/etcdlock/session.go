@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// session is one etcd lease, which any number of locks use. No goroutine of its own renews a session. It is renewed by
-// renewals of its locks, by waiters in a queue, and by acquisitions that need more of its TTL. An unused session ends
-// after its TTL.
+// session is one etcd lease, which any number of locks use. A session has no goroutine that renews it. Three kinds of
+// calls renew a session: renewals of its locks, waits, and acquisitions that need more of its TTL. An unused session
+// ends after its TTL.
 type session struct {
 	id  clientv3.LeaseID
 	ttl time.Duration   // the TTL that etcd granted
@@ -22,12 +22,12 @@ type session struct {
 	end context.CancelCauseFunc
 
 	// Guarded by store.mu.
-	proven  time.Time       // when the last request was sent that etcd answered with the lease's full TTL
+	proven  time.Time       // when the last answered request was sent that made or renewed the lease
 	doubted bool            // a reply is missing, so that an unknown entry may exist
 	used    map[string]bool // entries that exist, or may exist
 }
 
-// place holds the current session for new locks whose etcd lease has the same length.
+// place holds the session that new locks use. The backend has one place for each length of an etcd lease.
 type place struct {
 	turn    chan struct{} // held by the goroutine that makes or renews the session
 	session *session      // nil until the first lock
@@ -111,8 +111,8 @@ func (b *Backend) ensure(ctx context.Context, s *session, ttl time.Duration) err
 	return b.beat(ctx, s)
 }
 
-// beat renews s for its full TTL from now, and ends it if etcd no longer has its lease. It does not call the client's
-// KeepAliveOnce, which would loop without a delay while there is no connection.
+// beat renews the session s for its full TTL from now. If etcd no longer has the lease, beat ends s. The client's
+// method KeepAliveOnce is not used, because it loops without a delay while there is no connection.
 func (b *Backend) beat(ctx context.Context, s *session) error {
 	if s.ctx.Err() != nil {
 		return errLeaseLost
@@ -200,8 +200,8 @@ var over = func() context.Context {
 	return ctx
 }()
 
-// Session returns a context that ends when g is known to have ended: with its etcd lease, or alone, by a forced
-// release. A watch reports both events. If a key is deleted by hand, the next renewal notices.
+// Session returns a context that ends when the grant g is known to have ended. That happens if its etcd lease ends, or
+// if a forced release ends only g. A watch reports both events. If a key is deleted by hand, the next renewal notices.
 func (b *Backend) Session(g driver.Grant) context.Context {
 	h := b.held(g)
 	b.mu.Lock()

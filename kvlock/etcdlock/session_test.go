@@ -36,7 +36,8 @@ func TestAGrantHasItsFullTTL(t *testing.T) {
 	})
 }
 
-// The remaining life of a session is counted from the sending of the last answered request, not from the reply.
+// The remaining life of a session is counted from the moment at which the last answered request was sent, not from its
+// reply.
 func TestASessionIsCountedFromTheRequest(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		b, err := n.open()

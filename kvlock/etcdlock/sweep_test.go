@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// stop blocks the callers of hold until the test closes goOn.
+// stop blocks the callers of its method hold until the test closes the channel goOn.
 type stop struct {
 	once          sync.Once
 	reached, goOn chan struct{}
@@ -29,7 +29,7 @@ func (s *stop) hold(ctx context.Context) {
 	}
 }
 
-// before is a context that blocks a request before it is sent, when the client reads the context's values.
+// before is a context that blocks a request before it is sent. It blocks in Value, which the client calls first.
 type before struct {
 	context.Context
 
@@ -96,7 +96,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 	<-unanswered.reached
 	require.Eventually(t, func() bool { return b.Age(kept.Nonce) > 1100*time.Millisecond }, 10*time.Second, 10*time.Millisecond)
 	granted := make(chan error, 1)
-	go func() { // this acquisition has chosen the session, and renews it first
+	go func() { // this acquisition has chosen the session, and renews the session before it puts an entry
 		_, err := b.Acquire(before{ctx, beat}, asked("x"))
 		granted <- err
 	}()

@@ -9,17 +9,17 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// tick is the content of a lock's tick key, see [driver.Grant].Done. The key belongs to no lease, so it outlives every
-// session.
+// tick is the content of a lock's tick key. [driver.Grant].Done explains ticks. The key belongs to no lease, so it
+// outlives every session.
 type tick struct {
 	Done     string       `json:"done,omitempty"`
 	Token    driver.Token `json:"token,omitempty"`    // the token of the grant whose release recorded the tick
-	Recorded int64        `json:"recorded,omitempty"` // when, in seconds since 1970 by the clock of the holder's process
+	Recorded int64        `json:"recorded,omitempty"` // the time of recording, in seconds since 1970 by the clock of the holder's process
 }
 
 // record returns the operation that records the tick of g.
 func (s *store) record(g driver.Grant) clientv3.Op {
-	text, _ := json.Marshal(tick{g.Done, g.Token, time.Now().Unix()}) // a text and two numbers always encode
+	text, _ := json.Marshal(tick{g.Done, g.Token, time.Now().Unix()}) // encoding a text and two numbers cannot fail
 	return clientv3.OpPut(s.tickKey(g.Key), string(text))
 }
 
@@ -40,5 +40,6 @@ func parseTick(text []byte) (t tick) {
 	return t
 }
 
-// age returns for how long the tick is known. It is not negative, although clocks may differ.
+// age returns how long ago the tick was recorded. The result is never negative, although the clocks of processes may
+// differ.
 func (t tick) age() time.Duration { return max(0, time.Since(time.Unix(t.Recorded, 0))) }

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// once acquires a name, and releases it with a tick. An empty tick records none.
+// once acquires a name, and releases it with a tick. If the tick is empty, the release records no tick.
 func once(t *testing.T, b *etcdlock.Backend, key driver.Key, tick string) {
 	t.Helper()
 	r := request("")
@@ -35,7 +35,8 @@ func ticks(t *testing.T, b *etcdlock.Backend) map[driver.Key]string {
 }
 
 // A tick has one key, which belongs to no lease. A name without a tick has no key. List returns the ticks, and Prune
-// deletes the ticks of free names that are old enough. Neither reads the ticks of a prefix inside the backend's own.
+// deletes old ticks of free names. Neither method reads the ticks of a backend whose prefix lies below this backend's
+// prefix.
 func TestTicksAreListedAndPruned(t *testing.T) {
 	t.Parallel()
 	client, p := connect(t, server(t)), "test-"+driver.NewNonce().String()

@@ -21,10 +21,10 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// A cluster that requires client certificates serves clients that present a valid one in their tls.Config. A client
-// gets no lock if it has no certificate, if another authority signed its certificate, or if it does not trust the
-// server's certificate. The error is then not ErrHeld. If the client does not trust the server's certificate, the error
-// says so. In the other cases the text depends on what the server sends before it closes the connection.
+// A cluster may require client certificates. It then serves a client that has a valid certificate in its tls.Config. A
+// client gets no lock if it has no certificate, if another authority signed its certificate, or if it does not trust
+// the server's certificate. The error is then not ErrHeld. If the client does not trust the server's certificate, the
+// error says so. In the other cases the text depends on what the server sends before it closes the connection.
 func TestCertificatesOfBothSides(t *testing.T) {
 	t.Parallel()
 	ours, theirs := newAuthority(t), newAuthority(t)
@@ -84,7 +84,7 @@ func (a *authority) issue(t *testing.T) issued {
 	t.Helper()
 	return issued{sign(t, &x509.Certificate{
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // ClientAuth because etcd's gateway connects to its own server as a client
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // ClientAuth: etcd's gateway connects to its own server as a client
 	}, a)}
 }
 
@@ -108,8 +108,8 @@ func (i issued) files(t *testing.T) (certFile, keyFile string) {
 	return writePEM(t, "CERTIFICATE", i.Leaf.Raw), writePEM(t, "PRIVATE KEY", key)
 }
 
-// sign makes a key and a certificate. The authority by signs the certificate. If the authority is nil, the certificate
-// is self-signed.
+// sign makes a key and a certificate. The authority in the parameter by signs the certificate. If the authority is nil,
+// the certificate is self-signed.
 func sign(t *testing.T, template *x509.Certificate, by *authority) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

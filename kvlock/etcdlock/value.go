@@ -9,7 +9,7 @@ type value struct {
 }
 
 func (v value) String() string {
-	text, _ := json.Marshal(v) // two strings always encode
+	text, _ := json.Marshal(v) // encoding two strings cannot fail
 	return string(text)
 }
 

@@ -66,7 +66,7 @@ func (s *store) oldest(ctx context.Context, key driver.Key) (*mvccpb.KeyValue, e
 	return reply.Kvs[0], nil
 }
 
-// refusal describes the holder to which the entry oldest belongs. It sets no times, because only etcd's leader knows
+// refusal describes the holder, whose entry is the parameter oldest. It sets no times, because only etcd's leader knows
 // when the holder's lease ends.
 func refusal(oldest *mvccpb.KeyValue) *driver.Held {
 	v, reason := parseValue(oldest.Value), driver.Leased

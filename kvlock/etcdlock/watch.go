@@ -42,7 +42,7 @@ func (w *waiter) wait(ctx context.Context) error {
 func endsWait(err error) bool { return errors.Is(err, errEntryLost) || driver.IsPermanent(err) }
 
 // watch waits until the entry before the waiter's own may have been deleted, and renews the session meanwhile. It also
-// returns if the watch ends for another reason: its revision was compacted, or the node has no leader.
+// returns if the watch ends for another reason. For example, its revision was compacted, or the node has no leader.
 //
 // It watches from the current revision, and reads the queue again if the store has changed since the last look. A watch
 // from the revision of the last look would be slower: etcd may delay the events of a watch from a past revision by up
@@ -52,7 +52,7 @@ func (w *waiter) watch(ctx context.Context) error {
 	replies := w.listen(inner)
 	defer func() {
 		cancel()
-		for range replies { // wait for the goroutine's end
+		for range replies { // wait until the goroutine of listen has ended
 		}
 	}()
 	every := w.session.ttl / 4

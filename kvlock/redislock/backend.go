@@ -51,8 +51,8 @@ func New(client redis.UniversalClient, opts ...Option) *Backend {
 
 // Capabilities implements [driver.Backend]. Tokens are best effort: after a failover to a replica that lags, tokens
 // rise only if the clocks of the two servers agree well enough (see the package comment). The warnings come from the
-// check that the first operation makes. They concern weak persistence, replicas that no grant waits for, and eviction.
-// When a waiter has found that the account may not SUBSCRIBE, there is a warning for that too.
+// check that the first operation makes. They are about weak persistence, about eviction, and about replicas if grants
+// do not wait for them. When a waiter has found that the account may not SUBSCRIBE, there is a warning for that too.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Pauses: true, Ticks: true, Invalid: b.err}
 	if redisbase.IsCluster(b.client) {
@@ -83,9 +83,9 @@ func heedsDeadlines(client redis.UniversalClient) bool {
 }
 
 // do makes one request, after a check that the server is fit for locks. The request runs in a goroutine, so that do can
-// return when ctx ends. During a read, go-redis ends a request at the deadline of ctx only with ContextTimeoutEnabled,
-// and never when ctx is cancelled. The goroutine of an abandoned request ends with the client's own timeouts, or when
-// the client is closed.
+// return when ctx ends. While go-redis reads a reply, a cancellation of ctx never ends the request. The deadline of ctx
+// ends it only with ContextTimeoutEnabled. The goroutine of an abandoned request ends with the client's own timeouts,
+// or when the client is closed.
 //
 // If the client heeds deadlines and the server answered the last request, do makes the request without a goroutine.
 // Switching goroutines would take as long as the server needs for a request. If the server hangs during that request,
@@ -107,7 +107,7 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 		err   error
 	}
 	answers := make(chan answer, 1)
-	var begun atomic.Bool // set when the request starts, or when ctx ends before that
+	var begun atomic.Bool // set when the request starts, or when ctx ends before the request starts
 	go func() {
 		if err := b.preflight(ctx); err != nil {
 			answers <- answer{err: err}
@@ -137,7 +137,7 @@ func (b *Backend) note(err error) error {
 	var held *driver.Held
 	b.answers.Store(err == nil || errors.As(err, &said) || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld))
 	if redisbase.IsCluster(b.client) && redisbase.Says(err, "MOVED") {
-		return err // not permanent: when the client retries, it finds the right server
+		return err // this error is not permanent: when the client retries, it finds the right server
 	}
 	return redisbase.Classify(err)
 }

@@ -18,7 +18,7 @@ import (
 
 // When the network drops all packets between holder and server, the holder's trust always ends before the server grants
 // the name again. The test measures the time between both events on the server's clock, because the next token contains
-// that clock's time in microseconds. So delays of this process do not count.
+// that clock's time in microseconds. So delays of this process do not change the result.
 func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 	t.Parallel()
 	const trials, ttl = 25, 2500 * time.Millisecond

@@ -185,7 +185,7 @@ func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Cl
 	}
 }
 
-// For each lease, Replicated waits for the replicas of the primary that has the lease's name.
+// For each lease, the option Replicated waits for replicas of one primary: the server that keeps the lease.
 func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
 	spare := redistest.Connect(t, redistest.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr)
@@ -193,7 +193,7 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	require.NoError(t, err)
 	require.NoError(t, spare.ClusterMeet(ctx, host, port).Err())
 	require.Eventually(t, func() bool { return spare.ClusterReplicate(ctx, each[0].ClusterMyID(ctx).Val()).Err() == nil }, redistest.AtMost, 10*time.Millisecond)
-	var with, without string // names on the primary with a replica, and on another primary
+	var with, without string // two names: the first on the primary that has a replica, the second on another primary
 	for i := 0; with == "" || without == ""; i++ {
 		name := fmt.Sprint("replicated", i)
 		if serves(t, each[0], int(c.ClusterKeySlot(ctx, redislock.DefaultPrefix+":"+name).Val())) {

@@ -105,7 +105,7 @@ func newNetwork(tb testing.TB, prefix string, servers []string, open func(dialer
 }
 
 func (n *network) Open(context.Context) (driver.Backend, error) {
-	proxies := make(map[string]*faultproxy.Proxy) // by the server's address
+	proxies := make(map[string]*faultproxy.Proxy) // each map key is a server's address
 	for _, addr := range n.servers {
 		p, err := faultproxy.New(addr)
 		if err != nil {

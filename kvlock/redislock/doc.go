@@ -9,9 +9,9 @@
 //
 // A token is the larger of the last token plus one and the server's clock in microseconds. So tokens rise through
 // release, expiry, FLUSHALL, a restart without data, and a failover that lost the last grants. After a failover, they
-// rise only if the new server's clock is not behind the old server's clock by more than the failover took. After
-// FLUSHALL or a restart without data, they rise only if the clock was not set back. This is what BestEffortToken means
-// here.
+// rise only if the new server's clock is not too far behind the old server's clock. The limit is the duration of the
+// failover. After FLUSHALL or a restart without data, they rise only if the clock was not set back. This is what
+// BestEffortToken means here.
 //
 // A released lock is deleted after five minutes, so names that are used once do not fill the server. One additional key
 // (on a Cluster, one for each slot) keeps the largest token of the deleted locks. The first token of a new name is
@@ -40,7 +40,7 @@
 //
 // The first call runs INFO. The backend refuses a replica, a server older than 7.0, and a maxmemory-policy other than
 // noeviction (but see [AllowEviction]). If a managed service hides a fact, the backend does not refuse the server for
-// it. Weak persistence, and replicas that no grant waits for, become warnings of the [driver.Capabilities]. When the
+// it. The [driver.Capabilities] warn of weak persistence, and of replicas if grants do not wait for them. When the
 // server's memory is full it grants no new locks, but held locks can be renewed and released.
 //
 // An account needs EVAL, EVALSHA, INFO, and the commands of the scripts. It needs SCAN to list and prune, and SUBSCRIBE
@@ -50,6 +50,6 @@
 // # Redlock
 //
 // Package redlock keeps locks in a majority of independent servers, for locks that must be available while one server
-// is down. It is not safer than one server. docs/redlock.md says when it is worth it. If such a lock protects rows of a
-// SQL database, use fence.Claim too.
+// is down. It is not safer than one server. docs/redlock.md says when to use package redlock. If such a lock protects
+// rows of a SQL database, use fence.Claim too.
 package redislock

@@ -123,7 +123,7 @@ func TestGuard(t *testing.T) {
 		_, err := set.Run(ctx, c, "mark", token, []string{"data"}, "new")
 		require.NoError(t, err)
 	}
-	for _, token := range []driver.Token{1, 99, big - 1} { // all are older than the mark: two have fewer digits, and one differs in its last digit
+	for _, token := range []driver.Token{1, 99, big - 1} { // all are smaller than the mark: two have fewer digits, and one differs in its last digit
 		_, err := set.Run(ctx, c, "mark", token, []string{"data"}, "old")
 		require.ErrorIs(t, err, redislock.ErrStale)
 	}

@@ -46,7 +46,8 @@ func TestTokensOfForgottenNamesRise(t *testing.T) {
 	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("x")).Token, last)
 }
 
-// The record is replicated. So after a failover to a server whose clock is behind, the tokens of deleted names rise.
+// The server's record, which keeps the largest token of deleted locks, is replicated. So the tokens of deleted names
+// still rise after a failover, even if the new server's clock is behind.
 func TestTokensOfForgottenNamesRiseThroughFailover(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t)

@@ -25,9 +25,9 @@ var guardLua string
 // use.
 type Guard struct{ script redisbase.Script }
 
-// NewGuard combines a token check and lua into one script, so that no other command runs between the check and lua. In
-// lua, KEYS and ARGV are the keys and args that are given to Run. It may be any Redis script, but must not begin with a
-// #! line.
+// NewGuard combines a token check and lua into one script, so that no other command runs between the check and the
+// caller's script lua. In lua, KEYS and ARGV are the keys and args that are given to Run. It may be any Redis script,
+// but must not begin with a #! line.
 func NewGuard(lua string) *Guard { return &Guard{redisbase.NewScript(guardLua + lua)} }
 
 var sealing = NewGuard("return 1")
@@ -36,8 +36,8 @@ var sealing = NewGuard("return 1")
 // token is larger than token, Run changes nothing and returns [ErrStale]. On a Cluster, mark and keys must be in one
 // slot. The mark never expires. Keep it for as long as the data may be written.
 //
-// The call ends with ctx only as far as the client supports this. All other errors come from the server or the client.
-// After an error of the client, the script may have run.
+// When ctx ends, Run returns early only if the client supports this. Errors other than ErrStale come from the server or
+// the client. After an error of the client, the script may have run.
 func (g *Guard) Run(ctx context.Context, client redis.Scripter, mark string, token driver.Token, keys []string, args ...any) (any, error) {
 	if token <= 0 {
 		return nil, errNoToken

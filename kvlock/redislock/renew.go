@@ -57,7 +57,7 @@ func (b *Backend) batches(grants []driver.Grant) []*batch {
 	return list
 }
 
-// renew fills outcomes. It fails if no outcome is known.
+// renew sets the outcomes of the leases. It returns an error if it knows the outcome of no lease.
 func (b *Backend) renew(ctx context.Context, list []*batch, outcomes []driver.Outcome) error {
 	if b.options.replicas > 0 {
 		return b.renewReplicated(ctx, list, outcomes)
@@ -75,8 +75,9 @@ func (b *Backend) renew(ctx context.Context, list []*batch, outcomes []driver.Ou
 	return settle(slices.Concat(list, moving), slices.Concat(cmds, redisbase.RunAll(ctx, b.client, callsOf(moving))), outcomes)
 }
 
-// apart splits a batch into one batch for each lock. While a slot moves to another server, a run for several locks
-// works only if one server has all of them. A run for one lock works on the server that has this lock.
+// apart splits the batch in the parameter one into a batch for each lock. While a slot moves to another server, a run
+// for several locks works only if one server has all of them. A run for one lock works on the server that has this
+// lock.
 func (b *Backend) apart(one *batch) []*batch {
 	list := make([]*batch, len(one.grants))
 	perLock := (len(one.Args) - 1) / len(one.grants)

@@ -63,7 +63,7 @@ func (b *Backend) primary(ctx context.Context, key string) (*redis.Client, error
 	if c, ok := b.client.(*redis.ClusterClient); ok {
 		return c.MasterForKey(ctx, key)
 	}
-	return b.client.(*redis.Client), nil // validate has checked the type
+	return b.client.(*redis.Client), nil // the type was checked by the method validate
 }
 
 // unconfirmed releases a grant that too few replicas have confirmed, and returns the error for the caller.

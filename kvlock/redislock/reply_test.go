@@ -15,9 +15,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// If the reply to a request is lost, the server has still executed the request. When go-redis or the caller repeats it,
-// the repetition gets the same answer: the same token, or that the lease was renewed, or that it was released.
-// Meanwhile, no other request is granted the name.
+// If the reply to a request is lost, the server has still executed the request. When go-redis or the caller repeats the
+// request, the repetition gets the same answer as the first attempt. Meanwhile, no other request is granted the name.
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr

@@ -34,7 +34,7 @@ func fenced(tb testing.TB) *fence.Guard {
 	return fence.SQLite(db)
 }
 
-// refuses checks that fences protect the data from the first of two holders. The first holder still trusts its lease.
+// refuses checks that fences reject the writes of the first of two holders. The first holder still trusts its lease.
 // After the second holder has sealed, Redis and a SQL database reject the first holder's writes. The first holder's
 // next renewal then reports the loss.
 func refuses(tb testing.TB, guard *fence.Guard, client redis.UniversalClient, first, second *rowlock.Lease) {
@@ -93,7 +93,7 @@ func TestFailoverBySentinel(t *testing.T) {
 	before, err := one.Acquire(t.Context(), "x")
 	require.NoError(t, err)
 	require.NoError(t, before.Release(t.Context()))
-	awaitReplica(t, redistest.Connect(t, primary.Addr)) // if the replica did not have the release, it would block the name for one TTL
+	awaitReplica(t, redistest.Connect(t, primary.Addr)) // the replica must have the release; otherwise it would block the name for one TTL
 	between.CutFrom(func(a net.Addr) bool { return a.(*net.TCPAddr).IP.String() == replicaIP })
 	first, err := one.Acquire(t.Context(), "x")
 	require.NoError(t, err)

@@ -78,8 +78,8 @@ func TestAnUnfitNodeThatWasDown(t *testing.T) {
 	}, redistest.AtMost, time.Millisecond)
 }
 
-// If concurrent requests split the votes of the fast nodes, they do not wait for a slow node. Otherwise the lock would
-// have no holder during that wait.
+// If concurrent requests split the votes of the fast nodes, these requests do not wait for a slow node. Otherwise the
+// lock would have no holder during that wait.
 func TestASplitVoteWaitsForNoSlowNode(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

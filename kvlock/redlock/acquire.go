@@ -56,15 +56,14 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 	return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 }
 
-// ballots is the largest number of ballots in one call of Acquire. A ballot fails with again if another ballot may
-// succeed: nodes have just been admitted, or the ballot was too slow or not confirmed, or concurrent requests split the
-// votes.
+// ballots is the largest number of ballots in one call of Acquire. If another ballot may succeed, a ballot fails with
+// an error of the type again. There are four such cases: nodes have just been admitted, the ballot was too slow, the
+// token was not confirmed, or concurrent requests split the votes.
 const ballots = 3
 
 type again struct{ error }
 
-// leastValidity is the divisor of the TTL for the shortest valid grant: if less than 1/leastValidity of the TTL is
-// left, the ballot fails.
+// leastValidity sets the shortest valid grant: if less than 1/leastValidity of the TTL is left, the ballot fails.
 const leastValidity = 2
 
 // drift returns how far a server's clock may run ahead of this process's clock within d. The formula is that of the
@@ -98,7 +97,7 @@ func (b *ballot) first() error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	var votes []vote
-	var patience <-chan time.Time // ends the wait for slow nodes if concurrent requests compete
+	var patience <-chan time.Time // a timer that ends the wait for slow nodes if concurrent requests compete
 	for pending := len(r.nodes); pending > 0; {
 		granted := count(votes, vote.granted)
 		if !meeting && (granted >= q || granted+pending < q && b.answered(votes, pending)) {
@@ -145,10 +144,10 @@ func (b *ballot) first() error {
 	return failure
 }
 
-// answered is called when no majority can grant the lock any more. It reports whether first has enough votes to explain
-// the failure. That needs the answers of a majority, unless too many nodes have failed. It also needs the vote of a
-// node that knows the holder, and enough answers to admit the nodes that are ready. If the nodes disagree whether the
-// lock was released, it needs the votes of all nodes.
+// answered is called when no majority can grant the lock any more. It reports whether the method first has enough votes
+// to explain the failure. That needs the answers of a majority, unless too many nodes have failed. It also needs the
+// vote of a node that knows the holder, and enough answers to admit the nodes that are ready. If the nodes disagree
+// whether the lock was released, it needs the votes of all nodes.
 func (b *ballot) answered(votes []vote, pending int) bool {
 	r := b.redlock
 	answers := count(votes, func(v vote) bool { return v.err == nil })
@@ -187,8 +186,9 @@ func (b *ballot) silent(votes []vote) *node {
 	return nil
 }
 
-// await admits the nodes that are ready, and waits for the results. It closes admitting, so that the goroutines of
-// these nodes continue. They cannot wait for minted, because first closes minted only after await has returned.
+// await admits the nodes that are ready, and waits for the results. It closes the channel admitting, so that the
+// goroutines of these nodes continue. They cannot wait for the channel minted, because the method first closes that
+// channel only after await has returned.
 func (b *ballot) await(ready int, timeout <-chan time.Time, failure error) error {
 	close(b.admitting)
 	for range ready {

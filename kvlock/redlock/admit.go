@@ -36,7 +36,7 @@ func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, non
 	return v
 }
 
-// admit sends a node whose quarantine is over the largest token that the other nodes know, after which the node may
+// admit sends the largest token that the other nodes know to a node whose quarantine is over. After that, the node may
 // vote again. It reports whether the node has been admitted.
 func (r *Backend) admit(n *node, floor driver.Token, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -54,16 +54,16 @@ func (r *Backend) admit(n *node, floor driver.Token, limit time.Duration) bool {
 // lookPause is the shortest interval between two attempts to contact absent nodes.
 const lookPause = time.Second
 
-// look starts a visit, unless the last visit ended less than lookPause ago. The caller must be counted in r.work.
+// look calls visit, unless the last visit ended less than lookPause ago. The caller must be counted in r.work.
 func (r *Backend) look() {
 	if last := r.visited.Load(); last == nil || time.Since(*last) >= lookPause {
 		r.visit()
 	}
 }
 
-// visit asks all nodes for their state in the background, also absent nodes, and admits nodes that are ready. A process
-// that only renews leases relies on visit, because renewals do not admit nodes. Only one visit runs at a time. The
-// caller must be counted in r.work.
+// visit asks all nodes, also absent nodes, for their state, and admits nodes whose quarantine is over. It works in the
+// background. A process that only renews leases relies on visit, because renewals do not admit nodes. Only one visit
+// runs at a time. The caller must be counted in r.work.
 func (r *Backend) visit() {
 	if r.visiting.Swap(true) {
 		return

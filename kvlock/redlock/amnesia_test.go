@@ -15,7 +15,8 @@ import (
 
 const lockX = redlock.DefaultPrefix + ":x"
 
-// heldByTwo acquires a lease that the first of three nodes never gets. The last node then loses the lease in a restart.
+// heldByTwo acquires a lease that only the second and the third of three nodes have. The third node then loses the
+// lease in a restart.
 func heldByTwo(t *testing.T, f *fleet) (*redlock.Backend, driver.Grant) {
 	t.Helper()
 	ctx := context.Background()

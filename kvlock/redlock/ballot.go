@@ -20,14 +20,14 @@ type ballot struct {
 	key          string
 	number       int64        // larger than the numbers of all earlier ballots of this backend
 	waiter       candidate    // this process if it waits for the name; otherwise empty
-	began        time.Time    // a moment before the first request was sent
+	began        time.Time    // the time just before the first request was sent
 	proposed     driver.Token // the token that nodes may confirm with their votes
 	unknownNodes bool         // some nodes have not been contacted yet
 	enough       bool         // the present nodes are a majority, so the absent nodes get no request
 
 	votes         chan vote
 	minted        chan struct{} // closed when the fields token, floor and admits are set
-	admitting     chan struct{} // closed when nodes are to be admitted first, with the token floor
+	admitting     chan struct{} // closed when nodes must be admitted first; they are then sent the token in the field floor
 	confirmations chan bool
 	admitted      chan bool
 	over          chan struct{} // closed when kept is set
@@ -130,8 +130,9 @@ func (b *ballot) confirm(n *node) bool {
 }
 
 // undo ends a grant that a node made, or may have made, to this failed ballot or an earlier one. On a slow network undo
-// may arrive late, so it must not end the grant of a later ballot of the same acquisition. undo notifies no waiter. A
-// notified waiter would find the lock still taken, and the undo of its failed ballot would notify the next waiter.
+// may arrive late, so it must not end the grant of a later ballot of the same acquisition. undo notifies no waiter.
+// Otherwise the notified waiter could find the lock still taken, and the undo of its own failed ballot would notify the
+// next waiter.
 func (b *ballot) undo(n *node) {
 	limit := b.redlock.options.limit(b.req.TTL)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), limit)

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// fill copies leases to a node that lacks them, after a majority of other nodes has renewed them. From the next
-// renewal, the node's answer counts for these leases too.
+// fill copies leases to a node that lacks them, after a majority of other nodes has renewed them. From the next renewal
+// on, the node's answer counts for these leases too.
 func (t *tally) fill(ctx context.Context, n *node, missing []int) {
 	ctx, cancel := context.WithTimeout(ctx, 2*t.limit)
 	defer cancel()

@@ -42,7 +42,7 @@ func refusal(i redisbase.Info) error {
 	switch policy := i["maxmemory_policy"]; {
 	case i["run_id"] == "":
 		return errors.New("the server does not report its run_id, which shows whether it was restarted")
-	case !runID.MatchString(i["run_id"]): // newRun inserts the run id into the text of scripts
+	case !runID.MatchString(i["run_id"]): // the id must be checked, because the function newRun inserts it into the text of scripts
 		return fmt.Errorf("the server's run_id is %q: want letters and digits", i["run_id"])
 	case policy != "" && policy != "noeviction":
 		return fmt.Errorf("the server's maxmemory-policy is %s, which evicts held locks when its memory is full: set it to noeviction", policy)

@@ -215,7 +215,8 @@ func (f *fleet) agree(ctx context.Context, name string) bool {
 	})
 }
 
-// steadily is the option of tests that do not examine time. Each node has enough time to answer on a loaded machine.
+// steadily is the option that tests use if they do not examine time. Each node has enough time to answer on a loaded
+// machine.
 var steadily = redlock.NodeTimeout(5 * time.Second)
 
 // forLong permits TTLs that are longer than the default of MaxTTL.

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// If one node of three hangs, a call waits for this node at most until NodeTimeout, and not until the timeouts of its
-// client. This holds for a backend that has used the node before, and for a backend that was opened later.
+// If one node of three hangs, a call waits for this node until NodeTimeout at most, even if the timeouts of the node's
+// client are longer. This holds for a backend that has used the node before, and for a backend that was opened later.
 func TestOneNodeHangs(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -105,8 +105,8 @@ func (r *Backend) merge(key driver.Key, views []driver.Status) driver.Status {
 	return newest
 }
 
-// List implements [driver.Operator]. It scans all keys of all nodes. It includes locks that only a minority of the
-// nodes has, because a client is acquiring or releasing them.
+// List implements [driver.Operator]. It scans all keys of all nodes. The list includes locks that only a minority of
+// the nodes has: a client may be acquiring or releasing them.
 func (r *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	lists, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) ([]driver.Status, error) {
 		return r.at(c).List(ctx, namespace, all)

@@ -55,8 +55,8 @@ func TestGivesBackTooLate(t *testing.T) {
 	assert.ErrorAs(t, err, &held, "the lock was granted twice")
 }
 
-// A renewal does not copy a lease that is being released, even if the node from which it reads still has the lease. The
-// release may already have reached the node that lacks the lease, and found nothing to end there.
+// A renewal does not copy a lease that is being released, even if the node that the renewal reads still has the lease.
+// The release may already have reached the node that lacks the lease, and found nothing to end there.
 func TestFillsInNothingThatIsOver(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -237,8 +237,8 @@ func (m tokenModel) vote(n *modelNode, at int, t *try, now, oldest int) vote {
 	return v
 }
 
-// propose returns the token that nodes may confirm with their votes. It returns zero for no token, or a token from the
-// client's clock and the tokens that the client has seen.
+// propose returns the token that nodes may confirm with their votes. It returns zero if there is no proposal. Otherwise
+// it makes the token from the client's clock and the tokens that the client has seen.
 func (m tokenModel) propose(rng *rand.Rand, now int, largest driver.Token) driver.Token {
 	if m.Naive != "" || rng.IntN(3) == 0 {
 		return 0
@@ -257,7 +257,7 @@ func (m tokenModel) near() int { return max(m.Clock/4, m.ClockSkew) }
 func abs(n int) int { return max(n, -n) }
 
 // over reports whether the quarantine of n is over for the request t. The quarantine is over if n lost its data before
-// all running requests and t began.
+// t and all other running requests began.
 func (m tokenModel) over(n *modelNode, t *try, oldest int) bool {
 	return n.since < oldest && n.since < t.began
 }

@@ -19,12 +19,12 @@ type node struct {
 	work   *work // the work of the backend
 
 	mu      sync.Mutex
-	bounded *redis.Client        // the client that within returned last
-	limit   time.Duration        // after this time, requests of bounded time out
+	bounded *redis.Client        // the client that the method within returned last
+	limit   time.Duration        // requests of the client in the field bounded time out after this time
 	run     *run                 // nil until the server has been found fit to be a node
 	missed  bool                 // the server did not answer the last INFO request
 	turns   map[driver.Key]*turn // for each key, the last request that has started
-	ending  map[driver.Nonce]int // number of running requests that release the acquisition
+	ending  map[driver.Nonce]int // for each acquisition, the number of running requests that release it
 }
 
 // newNode makes a node. The node's server notifies this process on the channel own.

@@ -15,9 +15,10 @@ import (
 // each node. Notify returns when a majority of the nodes has confirmed the subscription. A release also needs a
 // majority, so at least one subscribed node sends a notification.
 //
-// At each node, a release notifies the process that has waited longest by that process's clock, so all nodes choose the
-// same process. No node reserves the lock for that process: if nodes reserved the lock for different waiters, all of
-// these waiters would be refused. If there is no waiter, a release notifies all subscribers of the lock's channel.
+// At each node, a release notifies the process that has waited longest. Each waiting process measures its wait on its
+// own clock, so all nodes choose the same process. No node reserves the lock for that process: if nodes reserved the
+// lock for different waiters, all of these waiters would be refused. If there is no waiter, a release notifies all
+// subscribers of the lock's channel.
 func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if r.err != nil {
 		return nil, driver.Permanent(r.err)

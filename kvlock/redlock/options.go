@@ -26,10 +26,11 @@ const (
 	DefaultPrefix = "redlock:"
 	DefaultMaxTTL = time.Minute
 	minNodes      = 3
-	// mostNodeTime is the largest default timeout of one node. Below it, the default is a twentieth of the TTL.
+	// mostNodeTime is the largest default timeout of one node. If a twentieth of the TTL is shorter, that is the
+	// default.
 	mostNodeTime = 100 * time.Millisecond
-	// contactTime is the largest timeout of the first contact with a node. Below it, the timeout is a quarter of the
-	// TTL.
+	// contactTime is the largest timeout of the first contact with a node. If a quarter of the TTL is shorter, that is
+	// the timeout.
 	contactTime = time.Second
 )
 

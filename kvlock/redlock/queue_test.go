@@ -108,7 +108,7 @@ func TestAWaiterThatGivesUpWhileTheLockIsFreeCallsTheNext(t *testing.T) {
 	redistest.Acquire(t, holder, redistest.Request("job"))
 	holder.Settle()
 	all := row(t, f, 2)
-	for _, node := range f.raw { // as the undo of an attempt does
+	for _, node := range f.raw { // does the same as the undo of an attempt
 		require.NoError(t, node.HSet(t.Context(), string(redlock.DefaultPrefix)+":job", "nonce", "", "held_until", "0").Err())
 	}
 	assert.Empty(t, all[1].woken)

@@ -15,7 +15,8 @@ import (
 )
 
 // Release implements [driver.Backend]. It sends the release to all nodes in parallel. It returns when a majority of the
-// nodes has released the lock, or when no majority can know the grant. Slower nodes get the release in the background.
+// nodes has released the lock, or when it is clear that no majority knows the grant. Slower nodes get the release in
+// the background.
 func (r *Backend) Release(ctx context.Context, g driver.Grant) error {
 	err := r.release(ctx, g)
 	if err != nil && !errors.Is(err, driver.ErrNotHeld) {

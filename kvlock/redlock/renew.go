@@ -75,8 +75,8 @@ type renewed struct {
 	err  error
 }
 
-// collect counts answers until all outcomes are decided, or until the limit or ctx ends. It fails if no outcome is
-// known.
+// collect counts answers until all outcomes are decided, until the time limit, or until ctx ends. It returns an error
+// if it knows no outcome.
 func (t *tally) collect(ctx context.Context) error {
 	timer := time.NewTimer(t.limit)
 	defer timer.Stop()

@@ -41,8 +41,8 @@ func (r *Backend) ask(ctx context.Context, n *node, client *redis.Client, calls 
 	}
 }
 
-// vetted sends the calls to the server as text. It returns nil without an error, and sends nothing, if the server has
-// another run id.
+// vetted sends the calls to the server as text. If the server has another run id, vetted sends nothing, and returns nil
+// and no error.
 func (of *run) vetted(ctx context.Context, client *redis.Client, calls []redisbase.Call) ([]*redis.Cmd, error) {
 	conn := client.Conn() // a single connection, which does not reconnect
 	defer func() { _ = conn.Close() }()

@@ -46,7 +46,7 @@ func (t *turn) wait(ctx context.Context) bool {
 	return true
 }
 
-// came reports whether all earlier requests have ended.
+// came reports, without waiting, whether all earlier requests have ended.
 func (t *turn) came() bool {
 	for _, b := range t.before {
 		select {
@@ -58,9 +58,9 @@ func (t *turn) came() bool {
 	return true
 }
 
-// needless is called after the earlier requests have ended, and reports whether there is nothing to release: the only
-// earlier request was the acquire request of this acquisition, and it was not sent. (A failed ballot undoes its own
-// grants.)
+// needless is called after the earlier requests have ended. It reports whether there is nothing to release. That is so
+// if the only earlier request was the acquire request of this acquisition, and was not sent. (A failed ballot undoes
+// its own grants.)
 func (t *turn) needless(nonce driver.Nonce) bool {
 	return len(t.before) == 1 && t.before[0].asks == nonce && !t.before[0].asked
 }

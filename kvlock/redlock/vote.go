@@ -124,9 +124,9 @@ func floor(votes []vote) driver.Token {
 }
 
 // enoughToAdmit reports whether enough nodes have answered to admit the nodes whose quarantine is over. That needs a
-// majority of nodes that have lost nothing, or all nodes. If a node still
-// waits for its admission one quarantine after its quarantine ended, a majority of any nodes is enough. Then tokens
-// rise only if the nodes' clocks agree within one quarantine.
+// majority of nodes that have lost nothing, or all nodes. A node may still wait for its admission one quarantine after
+// the end of its own quarantine. Then any majority of the nodes is enough. In this case tokens rise only if the nodes'
+// clocks differ by less than one quarantine.
 func enoughToAdmit(votes []vote, nodes int) bool {
 	quorum := nodes/2 + 1
 	answers := count(votes, func(v vote) bool { return v.err == nil })
@@ -157,7 +157,7 @@ func (r *Backend) refusal(votes []vote) error {
 	}
 	needed := r.quorum() - count(votes, vote.granted)
 	if h := soonest(votes, vote.refused, needed); h != nil {
-		if h.Reason == driver.Leased && !r.mayHold(votes, h.Token) { // several requests compete, or a competing request has just failed
+		if h.Reason == driver.Leased && !r.mayHold(votes, h.Token) { // no majority has this token: requests compete, or a competing request has just failed
 			h.Reason, h.Token = driver.Contended, 0
 		}
 		return h
@@ -172,9 +172,10 @@ func (r *Backend) mayHold(votes []vote, token driver.Token) bool {
 	return len(r.nodes)-others >= r.quorum()
 }
 
-// soonest returns a refusal that ends when the lock is free at as many refusing nodes as needed. The holder and reason
-// come from the node with the largest token. Among nodes with the same token, they come from the last of the needed
-// nodes. A slower node may not have received a release yet. soonest returns nil if no node refuses.
+// soonest returns a refusal. Its time is the moment at which the lock is free at enough of the refusing nodes, which
+// the parameter needed counts. Its holder and reason come from the node with the largest token. If several nodes have
+// that token, they come from the last of the needed nodes, because a slower node may not have received a release yet.
+// soonest returns nil if no node refuses.
 func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 	list := slices.DeleteFunc(slices.Clone(votes), func(v vote) bool { return !kind(v) })
 	if len(list) == 0 {

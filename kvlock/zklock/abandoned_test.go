@@ -16,8 +16,9 @@ import (
 
 // abandonedNodeIsIgnored: a waiter whose session is no longer trusted puts a new node into the queue on a second
 // session, behind later requests. The servers keep its first node, with the same nonce, until the first session ends.
-// The waiter ignores its first node. Otherwise it would be granted the lock before the later requests. When the first
-// session ended, a later request would be granted the lock too.
+// The waiter ignores its first node. Otherwise the waiter would be granted the lock through its first node, before the
+// later requests. When the first session ended, a later request would be granted the lock while the waiter still holds
+// it.
 func abandonedNodeIsIgnored(t *testing.T, n *network) {
 	key := driver.Key{Name: "a"}
 	first, err := lockerOn(t, n.watching).Acquire(t.Context(), key.Name)
@@ -78,7 +79,7 @@ func abandonedNodeIsIgnored(t *testing.T, n *network) {
 }
 
 // lostReplyIsNotFoundInAnEarlierSession: after a lost reply, the backend finds its node by the nonce, but ignores a
-// node of another session. Such a node has another token, and ends with the other session.
+// node of another session. A node of another session has another token, and ends with that session.
 func lostReplyIsNotFoundInAnEarlierSession(t *testing.T, n *network) {
 	later, err := n.open()
 	require.NoError(t, err)

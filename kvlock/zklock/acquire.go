@@ -133,7 +133,8 @@ func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*ent
 
 // settle makes a grant of an entry that has a node. If an earlier request created the node, the method first proves
 // that the node still exists. If another entry is before e, or if the servers do not answer, the method deletes the
-// entry. It must not return the error of an unsent request instead, because that error says that no node exists.
+// entry. settle must not return the error of a request that was not sent, because that error would say that no node
+// exists.
 func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began time.Time) (driver.Grant, error) {
 	if !e.first {
 		if err := b.turn(ctx, e, r.Key); err != nil {

@@ -41,7 +41,7 @@ type store struct {
 	busy     map[driver.Nonce]bool // running acquisitions
 	linger   time.Duration         // how long an unused session is kept
 	released ring[ended, struct{}]
-	paused   ring[ended, struct{}] // each key contains the nonce of the pause
+	paused   ring[ended, struct{}] // each map key contains the nonce of a pause
 	versions ring[driver.Key, int32]
 	running  sync.WaitGroup // goroutines of sessions
 }
@@ -62,8 +62,8 @@ var (
 type Option func(*store)
 
 // Root sets the node below which the backend keeps all locks. The default is "/rowlock". Backends with the same
-// ensemble and root share their locks. Missing nodes are created. Only the first part of the path may be "locks" or
-// begin with "locks-". Below other nodes with such a name, a backend with another Root may keep its locks.
+// ensemble and root share their locks. Missing nodes are created. A part of the path other than the first must not be
+// "locks" or begin with "locks-". A backend with another Root may keep its locks below a node with such a name.
 func Root(path string) Option { return func(s *store) { s.root = path } }
 
 // Digest authenticates every connection with user and password.
@@ -79,8 +79,8 @@ func Auth(scheme string, secret []byte) Option {
 // default gives all rights to everybody. All programs that use the same locks need all rights except admin.
 func ACL(acl ...zk.ACL) Option { return func(s *store) { s.acl = append([]zk.ACL{}, acl...) } }
 
-// Dialer sets the function that opens connections, for TLS or a proxy. The ctx of dial ends when the attempt has taken
-// too long. The default is net.Dialer.DialContext.
+// Dialer sets the function that opens connections, for TLS or a proxy. When an attempt to connect takes too long, the
+// ctx that dial received ends. The default is net.Dialer.DialContext.
 func Dialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
 	return func(s *store) { s.dial = dial }
 }
@@ -170,8 +170,8 @@ func (b *Backend) Capabilities() driver.Capabilities {
 	return c
 }
 
-// Close ends all sessions, and the locks that they still hold. It returns when the connections are closed. If the
-// servers do not answer, that takes about a second. Close the lockers before the backend.
+// Close ends all sessions, and with them the locks that are still held. It returns when the connections are closed. If
+// the servers do not answer, that takes about a second. Close the lockers before the backend.
 func (b *Backend) Close() {
 	b.mu.Lock()
 	b.closed = true

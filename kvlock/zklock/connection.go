@@ -15,7 +15,7 @@ import (
 func (s *session) event(e zk.Event) {
 	switch {
 	case e.Type != zk.EventSession:
-		s.tell(e) // after any event of a node, its waiters read the queue again
+		s.tell(e) // wakes the waiters that watch this node
 	case e.State == zk.StateHasSession:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -72,8 +72,8 @@ func (s *session) unreachable(ctx context.Context) error {
 	return driver.NotApplied(oneline.Join(errUnreachable, s.dialed, ctx.Err()))
 }
 
-// over returns the reason why the session has ended, marked as not applied. It is for requests that were not sent on
-// the session.
+// over returns the reason why the session has ended, marked as not applied. Use it only for requests that were not
+// sent.
 func (s *session) over() error { return ofRead(context.Cause(s.ctx)) }
 
 // patience returns how long a server may take to answer a request.

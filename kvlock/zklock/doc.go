@@ -32,8 +32,9 @@
 // when its wait fails.
 //
 // A release for a tick (rowlock.Once) writes the tick into a child of the lock's node that is not in the queue, in the
-// same transaction. The number of children shows that there is a tick to read. So only names with a tick pay for it:
-// each acquisition sends two more reads, but commits only once. The locks of [Backend.Shared] keep no ticks.
+// same transaction. The number of children shows that there is a tick to read. So ticks cost nothing for other names.
+// For a name with a tick, each acquisition sends two more reads, but commits only once. The locks of [Backend.Shared]
+// keep no ticks.
 //
 // All locks of one Backend with the same TTL use one session, which has its own connection. To choose a session, TTLs
 // are rounded up to one of twenty lengths. An unused session ends after a minute, or when a locker is closed.
@@ -54,11 +55,11 @@
 // The node of a crashed waiter stays in the queue equally long. During that time, a lock that is released is not
 // granted to the waiters behind the crashed waiter.
 //
-// A lease is trusted for four tenths of the timeout, which is eight tenths of the TTL. Trust is counted from before the
-// last request was sent that a majority of the servers answered.
+// A lease is trusted for four tenths of the timeout, which is eight tenths of the TTL. Trust is counted from the last
+// request that a majority of the servers answered, from the moment just before it was sent.
 //
-// A client's ping proves nothing, because a server answers pings even if it is cut off from the other servers. The
-// remaining part of the timeout covers a delay: a server reports its clients' pings to the leader only when the leader
+// A client's ping proves nothing, because a server answers pings even if it is cut off from the other servers. The rest
+// of the timeout covers a delay in the servers: a server reports its clients' pings to the leader only when the leader
 // pings that server.
 //
 // A holder that is cut off, alone or with its server, stops in time. The backend then ends its session, and never
@@ -78,14 +79,14 @@
 //
 // ZooKeeper's client does not support contexts, so a request continues after its caller has returned. Such a request
 // may leave a node in the queue. A retry finds the node by its nonce. Otherwise the backend deletes the node in the
-// background, and repeats that until it succeeds. The search for the node uses the next connection of the same session,
-// after a commit. If a server does not answer a request, the client moves to another server after two seconds at most,
-// or sooner for short TTLs.
+// background, and repeats that until it succeeds. The search for the node starts with a commit, and uses the next
+// connection of the same session. If a server does not answer a request, the client moves to another server after two
+// seconds at most, or sooner for short TTLs.
 //
 // # Data in ZooKeeper
 //
-// [Backend.Guard] returns an operation for your own multi. The operation is exact, so data in ZooKeeper need no other
-// fence.
+// [Backend.Guard] returns an operation for your own multi. The servers themselves evaluate the operation, so data in
+// ZooKeeper need no other fence.
 //
 // # Permissions and TLS
 //

@@ -60,8 +60,8 @@ func (e *entry) search(container string) (string, *zk.Stat, error) {
 	return "", nil, zk.ErrNoNode
 }
 
-// synced lists the children of a node as the leader knows them. It may be a deposed leader that does not know of its
-// deposition.
+// synced lists the children of a node as the leader knows them. That leader may be a deposed leader that does not know
+// of its deposition.
 func synced(c *zk.Conn, path string) ([]string, error) {
 	if _, err := c.Sync(path); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ type entry struct {
 
 	created chan struct{} // closed when the outcome of the create request is known
 
-	// Valid once created is closed.
+	// The following fields are valid once the channel created is closed.
 	err     error        // the reason why there is no node
 	path    string       // path of the node; empty if there is none
 	token   driver.Token // id of the transaction that created the node

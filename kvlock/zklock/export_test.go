@@ -51,8 +51,8 @@ func (b *Backend) Connected() bool {
 	})
 }
 
-// Abandon ends the sessions of b in the same way as b does when no request has proven them in time. If the network
-// works, the servers end these sessions too.
+// Abandon ends the sessions of b. It does what b does if no request has proven a session in time. If the network works,
+// the servers end these sessions too.
 func (b *Backend) Abandon() {
 	b.mu.Lock()
 	all := slices.Collect(maps.Values(b.places))

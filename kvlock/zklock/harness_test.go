@@ -64,7 +64,7 @@ type network struct {
 
 	mu      sync.Mutex
 	clients map[driver.Backend]*client
-	secrets map[int64][]byte // by the id of the session
+	secrets map[int64][]byte // each map key is the id of a session
 	ending  sync.RWMutex     // blocks new connections while a session is being ended
 }
 

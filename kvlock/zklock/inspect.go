@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// List implements [driver.Operator]. It returns the locks that are held or have a tick, because ZooKeeper stores nothing
-// about others.
+// List implements [driver.Operator]. It returns the locks that are held or have a tick, because ZooKeeper stores
+// nothing about other locks.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	return onAny(b.store, func(s *session) ([]driver.Status, error) { return b.list(ctx, s, namespace, all) })
 }
@@ -114,8 +114,8 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return f.Status, err
 }
 
-// ForceRelease implements [driver.Operator]. It deletes the holder's node if the node has that token. It refuses unless
-// live is set, because every node in a queue belongs to a living session or to a paused lock.
+// ForceRelease implements [driver.Operator]. It deletes the holder's node if the node has the given token. Unless the
+// parameter live is set, it refuses: every node in a queue belongs to a living session or to a paused lock.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	f, err := onAny(b.store, func(s *session) (first, error) { return b.head(ctx, s, key) })
 	switch {
@@ -133,7 +133,8 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	if err := open.await(ctx); err != nil {
 		return err
 	}
-	// Without retries: after a broken connection, a retry could not distinguish its own deletion from another client's.
+	// The request is not retried. After a broken connection, a retry could not tell whether this client or another
+	// client has deleted the node.
 	_, err = askOnce(ctx, open, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(f.path, -1) })
 	switch {
 	case errors.Is(err, zk.ErrNoNode):

@@ -16,7 +16,8 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 	b.mu.Lock()
 	version, known := b.versions.get(r.Key)
 	b.mu.Unlock()
-	// This process has released its last grant at this version. If the version is still current, the queue is empty.
+	// When this process released its last grant, the lock's node had this version. If the version is still current, the
+	// queue is empty.
 	if known && !b.shared && !r.Waiting {
 		return version, nil
 	}
@@ -40,8 +41,9 @@ func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32
 				return 0, held
 			}
 		}
-		// The session's server may be behind the other servers. If it reports a free lock, that does no harm: the leader
-		// checks the version when the node is created. If it reports a held lock, only a sync can confirm that.
+		// The session's server may be behind the other servers. If it wrongly reports a free lock, that does no harm:
+		// the leader checks the version when the node is created. If it reports a held lock, the lock may be free by
+		// now, so a sync must confirm the report.
 		if _, err := ask(ctx, s, func(c *zk.Conn) (string, error) { return c.Sync(b.container(r.Key)) }); err != nil {
 			return 0, err
 		}

@@ -35,8 +35,8 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 		n.Token = e.token
 		_, err = askOnce(ctx, e.session, func(c *zk.Conn) ([]zk.MultiResponse, error) {
 			return c.Multi(
-				// The next waiter would treat the deletion of the node as a release. Because of this write, its watch
-				// reports a change instead: a watch fires only once.
+				// The next waiter would treat the deletion of the node as a release. Because of this write, the
+				// waiter's watch reports a change and not the deletion: a watch fires only once.
 				&zk.SetDataRequest{Path: e.path, Version: -1},
 				&zk.DeleteRequest{Path: e.path, Version: -1},
 				&zk.CreateRequest{Path: path, Data: []byte(n.value.String()), Acl: b.acl, Flags: zk.FlagPersistent},

@@ -169,8 +169,8 @@ func TestForeignNodesStandInTheQueue(t *testing.T) {
 	require.NoError(t, <-waits)
 }
 
-// If a request has an option that ZooKeeper cannot keep, the error names the option. New's invalid options are refused
-// with an error that names them.
+// If a request has an option that ZooKeeper cannot keep, the error names the option. If an option of New is invalid,
+// the error names that option.
 func TestWhatZooKeeperCannotKeepIsRefused(t *testing.T) {
 	t.Parallel()
 	l := lockerOn(t, open(t, []string{server(t)}, root()))

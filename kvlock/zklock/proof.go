@@ -21,8 +21,8 @@ func (s *session) prove(sent time.Time) {
 	}
 }
 
-// keep adds more to the number of held entries. After a new grant, the expiry timer starts again: a long wait may have
-// had no proof, and the session is proven next.
+// keep adds the parameter more to the number of held entries. After a new grant, the expiry timer starts again. A long
+// wait may have had no proof, but the next request proves the session.
 func (s *session) keep(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,7 +37,7 @@ func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 	return all
 }
 
-// watched waits until nodes in key's queue have as many watches as the parameter want says.
+// watched waits until the nodes in key's queue have the wanted number of watches.
 func watched(t *testing.T, n *network, key driver.Key, want int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return watching(t, n, key) == want }, 10*time.Second, 5*time.Millisecond)
@@ -259,7 +259,7 @@ func waiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
 	}
 }
 
-// Repeated brief waits for a held lock do not leave one watch each.
+// After many brief waits for a held lock, there is not one watch for each wait.
 func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))

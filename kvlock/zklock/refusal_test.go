@@ -16,7 +16,7 @@ import (
 func TestAWaiterThatMayNotReadIsToldSo(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
-	g, err := n.watching.Acquire(t.Context(), request("a")) // creates a lock's node on which every user may list the queue
+	g, err := n.watching.Acquire(t.Context(), request("a")) // creates a lock's node whose children every user may list
 	require.NoError(t, err)
 	require.NoError(t, n.watching.Release(t.Context(), g))
 	holder := open(t, n.servers, n.root, zklock.Digest("u", "p"), zklock.ACL(zk.DigestACL(zk.PermAll, "u", "p")...))

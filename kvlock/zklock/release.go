@@ -7,8 +7,9 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Release deletes the node of g, and records the tick of g in the same transaction. It returns ErrNotHeld unless this backend created the node for g's nonce, in the
-// transaction whose id is g's token. If the servers do not answer, the deletion continues in the background.
+// Release deletes the node of g, and records the tick of g in the same transaction. It returns ErrNotHeld if this
+// backend has no node for g's nonce, or if the id of the transaction that created the node is not g's token. If the
+// servers do not answer, the deletion continues in the background.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)

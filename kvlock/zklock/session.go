@@ -38,7 +38,7 @@ type session struct {
 	connections int // number of connections made so far
 	authorized  bool
 	up          chan struct{} // closed while requests can be sent
-	proven      time.Time     // just before the last request was sent that a majority of the servers answered
+	proven      time.Time     // a majority of the servers answered a request that was sent just after this time
 	kept        time.Time     // when the last entry was granted
 	expiry      *time.Timer   // ends the session when it has not been proven for too long
 	granted     int           // number of held entries
@@ -48,10 +48,10 @@ type session struct {
 }
 
 // trusted is the part of a session's timeout, in tenths, for which a grant is trusted after a proof. The leader ends
-// sessions. The client's server reports the client's pings to the leader only when the leader pings it, every half
-// tick. So when a majority answers a request, the leader's last information about the session may be older than the
-// request. It may be older by the client's ping interval, a third of the timeout, plus half a tick, at most a quarter
-// of the timeout.
+// sessions. The server of the client reports the client's pings to the leader only when the leader pings that server,
+// every half tick. So when a majority answers a request, the leader's last information about the session may be older
+// than the request. It may be older by the client's ping interval, a third of the timeout, plus half a tick, at most a
+// quarter of the timeout.
 const trusted = 4
 
 // lengths lists the values to which TTLs are rounded up. There are few of them, because each length needs a connection,
@@ -131,9 +131,9 @@ const sendBuffer = 256 << 10
 // run closes the client when the session ends. The client's close request ends the session on the servers.
 //
 // run first waits until running requests have ended. Otherwise the client's event loop may report three errors for one
-// request: the client was closed, the bytes could not be written, and the connection has ended. There is room for two
-// of these errors, so the third would block the loop forever (Conn.flushRequests in go-zookeeper 1.0.4). For the same
-// reason, the method waits for the loop only for a limited time.
+// request: the client was closed, the bytes could not be written, and the connection has ended. The client's channel
+// has room for two of these errors, so the third error would block the loop forever (Conn.flushRequests in go-zookeeper
+// 1.0.4). For the same reason, the method waits for the loop only for a limited time.
 func (s *session) run() {
 	defer close(s.ended)
 	<-s.ctx.Done()

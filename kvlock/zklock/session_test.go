@@ -24,7 +24,7 @@ func lostSessionEndsItsLeasesOnly(t *testing.T, n *network) {
 		require.NoError(t, err)
 		leases = append(leases, lease)
 	}
-	other, err := l.Acquire(t.Context(), "other", rowlock.TTL(10*time.Second)) // another TTL means another session
+	other, err := l.Acquire(t.Context(), "other", rowlock.TTL(10*time.Second)) // a lock with another TTL uses another session
 	require.NoError(t, err)
 	_, one, err := n.head(driver.Key{Name: "a"})
 	require.NoError(t, err)

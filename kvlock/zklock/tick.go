@@ -11,12 +11,12 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The tick of a lock, see [driver.Grant].Done, is the content of a child of the lock's node that is not in the queue. The
-// child belongs to no session. While it exists, the servers do not remove the lock's node. Only names with a tick have
-// it, so the number of children shows whether there is a tick to read.
+// tickNode is the name of a child of the lock's node that is not in the queue. Its content is the lock's tick (see
+// [driver.Grant].Done). The child belongs to no session. While it exists, the servers do not remove the lock's node.
+// Only names with a tick have it, so the number of children shows whether there is a tick to read.
 //
-// The child's name has eleven digits, so parse ignores it. Other programs with ZooKeeper's own recipes ignore it, or see
-// a number that is larger than every sequence number.
+// The child's name ends with eleven digits, so the function parse ignores it. Other programs with ZooKeeper's own
+// recipes ignore it, or see a number that is larger than every sequence number.
 const tickNode = "done__99999999999"
 
 var errUnrecorded = errors.New("zklock: the servers did not answer whether the release recorded the tick")
@@ -42,9 +42,9 @@ func (s *store) tick(ctx context.Context, open *session, key driver.Key) (t tick
 	return t, err
 }
 
-// last returns the tick for a grant of e, and gives up after ttl. If the last read of the queue showed no tick, there is
-// none, and last sends no request. A later tick of the previous holder would have made e read the queue again, because
-// the release changes the holder's node before it deletes the node (see deleteNode).
+// last returns the tick for a grant of e, and gives up after ttl. If the last read of the queue showed no tick, there
+// is none, and last sends no request. If the previous holder had recorded a tick after that, e would have read the
+// queue again: such a release changes the holder's node before it deletes the node (see deleteNode).
 func (e *entry) last(ctx context.Context, ttl time.Duration) (string, error) {
 	e.store.mu.Lock()
 	ticked := e.ticked
@@ -63,7 +63,7 @@ func (e *entry) last(ctx context.Context, ttl time.Duration) (string, error) {
 // node, because the next waiter's watch must not report a deletion. The waiter would treat a deletion as a grant without
 // a new tick.
 func (e *entry) deleteRecording(done string) error {
-	text, _ := json.Marshal(tick{done, e.token}) // a text and a number always encode
+	text, _ := json.Marshal(tick{done, e.token}) // encoding a text and a number cannot fail
 	e.store.mu.Lock()
 	ticked := e.ticked
 	e.store.mu.Unlock()
@@ -83,8 +83,8 @@ func (e *entry) deleteRecording(done string) error {
 	}
 }
 
-// hasRecorded returns nil if a release of e, whose reply was lost, has recorded a tick. It returns driver.ErrNotHeld if
-// none has.
+// hasRecorded returns nil if a release of e has recorded a tick, although its reply was lost. If no release of e has,
+// it returns driver.ErrNotHeld.
 func (e *entry) hasRecorded() error {
 	t, err := e.store.tick(e.session.ctx, e.session, e.key)
 	switch {
@@ -96,9 +96,9 @@ func (e *entry) hasRecorded() error {
 	return nil
 }
 
-// Prune implements [driver.Operator]. It deletes the ticks of free locks that were neither recorded nor acquired for the
-// duration unused. The servers remove the nodes of other free locks themselves. The times are those of the servers, and
-// the caller's clock measures how long ago they are.
+// Prune implements [driver.Operator]. It deletes the tick of a free lock if both the tick and the last acquisition are
+// at least as old as the parameter unused. The servers themselves remove the nodes of free locks without ticks. The
+// servers' clocks made the times, and the caller's clock measures their age.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int, err error) {
 	return onAny(b.store, func(s *session) (int, error) {
 		namespaces, err := b.namespaces(ctx, s)

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// once acquires a name, and releases it with a tick. An empty tick records none.
+// once acquires a name, and releases it with a tick. If the tick is empty, the release records no tick.
 func once(t *testing.T, b *zklock.Backend, name, tick string) {
 	t.Helper()
 	g, err := b.Acquire(t.Context(), request(name))
@@ -32,8 +32,8 @@ func ticks(t *testing.T, b *zklock.Backend) map[string]string {
 	return done
 }
 
-// The servers remove the node of an empty lock, but not if it has a tick. Prune deletes the ticks of free names that are
-// old enough, and the servers then remove their nodes, too.
+// The servers remove the node of a lock without holders and waiters, but not if the lock has a tick. Prune deletes old
+// ticks of free names, and the servers then remove the nodes of these names, too.
 func TestATickOutlivesTheEmptyLock(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "-Dznode.container.checkIntervalMs=50")

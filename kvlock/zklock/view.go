@@ -14,7 +14,7 @@ type view struct {
 	last    *watch // the last node that the entry must wait for; nil if there is none
 	further *watch // the node before the field last, if the entry must wait for that node, too; otherwise nil
 	mine    *watch // the entry's own node; nil unless the field last is the only node that the entry must wait for
-	holder  *watch // last or further, if that node is the first of the queue
+	holder  *watch // the field last or further, if its node is the first of the queue
 }
 
 // look reads the queue, and retries until it succeeds.

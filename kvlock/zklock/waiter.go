@@ -53,8 +53,8 @@ func (w *waiter) refused(held *driver.Held) context.Context {
 	return w.tell(held)
 }
 
-// soon is how long a waiter waits before it reads who holds the lock, if it does not know the holder yet. With frequent
-// hand-overs, the waiter saves this read, because the holder changes earlier.
+// soon is how long a waiter waits before it reads who holds the lock, if it does not know the holder yet. If hand-overs
+// are frequent, the waiter does not need this read, because the holder changes earlier.
 const soon = 100 * time.Millisecond
 
 // sleep waits until a watch fires, and checks from time to time that the entry's node exists.

@@ -17,7 +17,7 @@ type watch struct {
 
 	// Guarded by session.mu. Connections are numbered from one.
 	stood   int // the connection on which the node was read and the watch was set; 0 if unknown
-	deleted int // the connection that reported the deletion, if the watch was set on the same connection; otherwise 0
+	deleted int // the connection that reported the node's deletion, if the watch was set on that connection; otherwise 0
 }
 
 // watch returns the watch on a node, and sets it if there is none. The watch stays when its waiters leave. So repeated
@@ -88,9 +88,8 @@ func (w *watch) refused() error {
 	return nil
 }
 
-// outlived compares the nodes of two watches: it reports whether the node of the watch mine certainly existed when the
-// node of the watch other was deleted. On one connection, the servers send events in the order in which they happened,
-// so no request is needed.
+// outlived reports whether the node of the watch mine certainly existed when the node of the watch other was deleted.
+// On one connection, the servers send events in the order in which they happened, so no request is needed.
 func (s *session) outlived(mine, other *watch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ type wire struct {
 	session    *session
 	opened     time.Time
 	limit      time.Duration // how long the handshake may take
-	heard      atomic.Int64  // nanoseconds from opened to the last byte received
+	heard      atomic.Int64  // nanoseconds from the time opened to the arrival of the last byte
 	head       []byte        // beginning of the first reply
 	handshaken bool          // the first reply is complete
 }
@@ -105,7 +105,7 @@ func (s *session) pause() time.Duration {
 	return min(20*time.Millisecond<<min(round, 10), time.Second, s.asked/20)
 }
 
-// hosts gives the client its servers, one after the other. A host name is resolved when the server is dialed.
+// hosts tells the client to which server to connect next. A host name is resolved when the server is dialed.
 type hosts struct {
 	session *session
 	servers []string
@@ -121,8 +121,8 @@ func (h *hosts) Init(servers []string) error {
 func (h *hosts) Len() int   { return len(h.servers) }
 func (h *hosts) Connected() {}
 
-// Next returns the next server. If the parameter look is true, the client checks whether it was closed, but also waits
-// for a second. So look is true only when the session has ended.
+// Next returns the next server. If the result look is true, the client checks whether it was closed, but also waits for
+// a second. So look is true only when the session has ended.
 func (h *hosts) Next() (server string, look bool) {
 	h.next = (h.next + 1) % len(h.servers)
 	return h.servers[h.next], h.session.ctx.Err() != nil

@@ -9,9 +9,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Answer is the reply of the scripts for one lock: a verdict, the token, the holder and note of the current grant, and
-// two or three numbers. The numbers are durations in microseconds. For a waiter, the last one is the number of waiters
-// before it. The state of a lock also has its last tick and the number of its waiters.
+// Answer is the reply of a script that works on one lock. It contains a verdict, the token, the holder and note of the
+// current grant, and two or three numbers. The numbers are durations in microseconds. For a waiter, the last one is the
+// number of waiters before it. The state of a lock also has its last tick and the number of its waiters.
 type Answer struct {
 	Verdict      string
 	Token        driver.Token

@@ -28,7 +28,8 @@ var remedies = []struct{ begin, remedy string }{
 }
 
 // Classify marks errors that a retry cannot fix as permanent. After any other error, the outcome of the request is
-// unknown. go-redis retries requests by itself, so the last reply says nothing about the first attempt.
+// unknown. The reason: go-redis retries requests by itself, so the reply to its last attempt does not tell whether the
+// first attempt was executed.
 func Classify(err error) error {
 	var said redis.Error
 	if !errors.As(err, &said) {

@@ -13,9 +13,9 @@ import (
 type Prefix string
 
 // Encode returns the Redis key of a lock: prefix, colon, name; or, in a namespace, prefix, @, namespace, colon, name.
-// Readable names stay as they are. A percent sign, braces (a hash tag in Cluster) and control characters become %XX,
-// and so does a colon in the namespace. In a key, the prefix ends with the first colon that is followed by another
-// colon or an @. So two locks never have the same key, whatever their prefixes are.
+// Readable names stay as they are. A percent sign, control characters and braces (which mark a hash tag in a Cluster)
+// become %XX. A colon in the namespace also becomes %XX. In a key, the prefix ends with the first colon that is
+// followed by another colon or an @. So two locks never have the same key, whatever their prefixes are.
 func (p Prefix) Encode(k driver.Key) string {
 	var b strings.Builder
 	b.Grow(len(p) + 1 + len(k.Namespace) + 1 + len(k.Name))
@@ -106,8 +106,8 @@ func (p Prefix) Validate(pkg string) error {
 	return nil
 }
 
-// tagged reports whether prefix has a hash tag, or no opening brace. Recorded appends braces to a record's key. They
-// would not be the hash tag of that key if the prefix had an opening brace without a hash tag.
+// tagged reports whether prefix has a hash tag, or no opening brace. The function Recorded appends a hash tag to a
+// record's key. If the prefix had an opening brace without a hash tag, Redis would take other text as the hash tag.
 func tagged(prefix string) bool {
 	_, tag, brace := strings.Cut(prefix, "{")
 	return !brace || strings.IndexByte(tag, '}') > 0

@@ -83,8 +83,8 @@ func (l Locks) Prune(ctx context.Context, unused time.Duration) (n int, err erro
 	return n, err
 }
 
-// scan runs a script once for each lock, and calls the function each with every reply. It never makes two of these
-// calls at the same time.
+// scan runs a script once for each lock, and passes every reply to the function each. It never calls that function
+// twice at the same time.
 func (l Locks) scan(ctx context.Context, what Script, args []any, each func(driver.Key, *redis.Cmd) error) error {
 	var mu sync.Mutex
 	seen := make(map[string]bool)

@@ -10,8 +10,8 @@ import (
 // Places records the names for which this process waits. The process is in the queue of each of these locks (see
 // queue.lua). It enters the queue with its first refused request as a waiter, and stays there until it is granted the
 // lock or gives up. A release notifies the first process of the queue, on that process's own channel. The release also
-// reserves the lock for the notified process briefly, so that the releasing process cannot acquire the lock again
-// before it.
+// reserves the lock briefly for the notified process. So the releasing process cannot acquire the lock again before the
+// notified process.
 type Places struct {
 	ID driver.Nonce // identifies this process in the queue
 
@@ -65,7 +65,8 @@ func (p *Places) Asks(key driver.Key) string {
 	return p.ID.String()
 }
 
-// Of returns the same id for requests that add no process to the queue, or "" if this process does not wait for key.
+// Of returns the same id as Asks, for requests that add no process to the queue. It returns "" if this process does not
+// wait for key.
 func (p *Places) Of(key driver.Key) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,7 +34,7 @@ func LoadQueued(files embed.FS, verb string) Script {
 	return Load(files, verb).Behind(luaFile(own, "queue"))
 }
 
-// Behind returns s with text prepended. A first line with flags stays the first line.
+// Behind returns s with text prepended. If the first line of s sets flags (#!), that line stays the first line.
 func (s Script) Behind(text string) Script {
 	flags, rest := "", s.text
 	if strings.HasPrefix(rest, "#!") {
@@ -64,7 +64,7 @@ func (s Script) WithRecord() Script {
 	return s
 }
 
-// On returns a call of s with these keys and arguments.
+// On returns a Call that runs s with these keys and arguments.
 func (s Script) On(keys []string, args ...any) Call { return Call{s, keys, args} }
 
 // Call is one run of a script.

@@ -15,7 +15,7 @@ type Subscriber struct {
 
 	mu           sync.Mutex
 	topics       map[string]*Topic
-	changed      chan struct{} // wakes run after a change of topics (its capacity is 1); nil while run does not run
+	changed      chan struct{} // wakes the method run after a change of topics (capacity 1); nil while that method does not run
 	refusal      error         // the server's last reply to SUBSCRIBE, if it was a refusal
 	refusedUntil time.Time
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	silence        = 2 * time.Second // if no message arrives for this long, a PING checks the connection
+	silence        = 2 * time.Second // if no message arrives for this time, a PING checks the connection
 	subscribeLimit = 5 * time.Second // timeout of one SUBSCRIBE or UNSUBSCRIBE
 	reconnectPause = 100 * time.Millisecond
 	refusedPause   = time.Minute            // how long a refusal to subscribe is remembered

@@ -28,7 +28,7 @@ if free - now > 0 and not same then
 end
 
 if ARGV[8] ~= '' then
-    quit(KEYS[1], ARGV[8]) -- quit comes first, so that an error grants nothing; if more callers of this process wait, their next request appends it again
+    quit(KEYS[1], ARGV[8]) -- quit comes first, so that an error grants nothing; if more callers of this process wait, their next request appends the process again
 end
 local acquired = now
 if same then

@@ -5,7 +5,7 @@
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for', 'done')
 local function record()
     redis.call('HSET', KEYS[1], 'done', ARGV[7])
-    redis.call('PEXPIRE', KEYS[1], '3153600000000') -- a hundred years, because PERSIST would need one more right
+    redis.call('PEXPIRE', KEYS[1], '3153600000000') -- expires in a hundred years: PERSIST would need one more right
 end
 if row[1] == '' and row[2] == ARGV[2] then
     if ARGV[7] ~= '' then
