@@ -12,16 +12,16 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Backend keeps locks as PostgreSQL advisory locks of sessions. It is safe for concurrent use.
-// It borrows connections from the caller's pool while it holds locks or a request waits for one.
-// It returns them after the last release. It never closes the pool.
+// Backend keeps locks as PostgreSQL advisory locks of sessions. It is safe for concurrent use. It borrows connections
+// from the caller's pool while it holds locks or while a request waits for a lock. It returns the connections after the
+// last release. It never closes the pool.
 type Backend struct {
 	*store
 
 	shared bool
 }
 
-// store is the state that a Backend and its Shared form have in common.
+// store is the state that a Backend shares with the backend that its method Shared returns.
 type store struct {
 	source   source
 	table    sqltable.Table
@@ -103,17 +103,17 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	})
 }
 
-// Await implements [driver.Awaiter]. The request waits in the server's queue, on a connection that holds no locks.
-// If the wait is cancelled, Await closes that connection. If the backend may not borrow another connection,
-// Await makes one attempt without waiting.
+// Await implements [driver.Awaiter]. The request waits in the server's queue, on a connection that holds no locks. If
+// the wait is cancelled, Await closes that connection. If the option Sessions allows no other connection, Await makes
+// one attempt without waiting.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return b.acquire(ctx, r, func(id int64) (driver.Grant, context.Context, error) {
 		return b.locks.Await(ctx, id, b.shared, r, wait)
 	})
 }
 
-// acquire checks r, calls the function by with the number of r's lock, and turns its error into one of the driver
-// contract. The function by also returns the context that limited its last statement.
+// acquire checks r, and calls the function by with the number of r's lock. It turns the error of by into an error of
+// the driver contract. The function by also returns the context that limited its last statement.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(id int64) (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err

@@ -15,7 +15,7 @@ type pgxConn struct {
 	raw         *pgx.Conn
 	net         net.Conn
 	watchable   bool
-	with        func(func(*pgx.Conn) error) error // calls the function with raw, which the pool reserves for that time
+	with        func(func(*pgx.Conn) error) error // calls the function with the connection raw, which is reserved until the function returns
 	back        func()
 	discard     func()
 	interrupted atomic.Bool
@@ -49,7 +49,7 @@ func (c *pgxConn) wait() error {
 	err := c.with(func(raw *pgx.Conn) error {
 		for {
 			err := raw.PgConn().WaitForNotification(context.Background())
-			if err != nil { // nil: a notification for a channel on which the caller listens
+			if err != nil { // without an error, a notification has arrived, for a channel on which the caller listens
 				return err
 			}
 		}
@@ -71,11 +71,12 @@ func interruptible(c net.Conn) bool { return c.SetReadDeadline(time.Time{}) == n
 
 func (c *pgxConn) interrupt() {
 	c.interrupted.Store(true)
-	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // this fails on a closed socket, on which wait returns anyway
+	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // this fails if the socket is closed; wait then returns without it
 }
 
-// closeLimit is how long closeHard waits for the server to close its side of the connection.
-// The server releases the session's locks before it closes its side, so statements after that find the locks free.
+// closeLimit is how long closeHard waits for the server to close its side of the connection. The server releases the
+// session's locks before it closes its side. So a statement that is sent after the server has closed its side finds the
+// locks free.
 const closeLimit = 250 * time.Millisecond
 
 // closeHard closes the connection raw, which may already be closed or about to be closed by pgx.

@@ -24,9 +24,9 @@
 // the connection. With the settings below, that takes about 30 s. A suspended holder stops trusting the lock
 // at the end of its TTL. A lease row (package sqllock) expires by the clock instead.
 //
-// The options MinHold and HandoverDelay are refused, because they would have to close a lock after its session has
-// ended. The server stores only the key and the session of a lock. If another process holds the lock,
-// a refusal names its session, but not its holder name, note or token.
+// The options MinHold and HandoverDelay are refused, because they would have to keep a lock closed after its session
+// has ended. The server stores only the key and the session of a lock. If another process holds the lock, a refusal
+// names the session of that process, but not the holder's name, note or token.
 //
 // Prefer package sqllock if the database fails over, if it is behind a pooler in transaction mode,
 // or if operators need to see who holds a lock. Prefer this package for many short locks, for locks that must be free
@@ -39,10 +39,10 @@
 // only while all borrowed connections are running a statement, and for waiters. Leave room for these connections
 // in the pool. A pgx pool closes only when all connections have been returned, so close the Locker first.
 //
-// A waiter waits in the server's queue, on a connection that holds nothing else, for half a second at a time.
-// When the lock is released, the server grants it to the waiter at once. A waiting statement keeps a snapshot,
-// and old snapshots delay VACUUM and CREATE INDEX CONCURRENTLY. That is why no wait is longer than half a second.
-// If the backend may not borrow another connection, the waiter polls with one short statement.
+// A waiter waits in the server's queue, on a connection that holds nothing else, for half a second at a time. When the
+// lock is released, the server grants it to the waiter at once. A waiting statement keeps a snapshot, and old snapshots
+// delay VACUUM and CREATE INDEX CONCURRENTLY. That is why no wait is longer than half a second. If [Sessions] allows no
+// other connection, the waiter polls with one short statement.
 //
 // The server would grant a lock again to the session that already holds it. So the backend refuses a request
 // for a name that it already holds, without asking the server. Two names with the same key exclude each other
@@ -61,11 +61,11 @@
 // them. The interval between heartbeats (RenewEvery) must be shorter than idle_session_timeout and the idle timeouts
 // of any proxy in between.
 //
-// If it is uncertain what a session holds, the session is closed instead of returned, and all its leases are lost.
-// This happens when an unlock reports that the session did not have the lock, when a heartbeat finds
-// that a lock is missing, and when a statement gets no answer. If the context of a call ends
-// while its statement runs, the statement has a quarter of a second more to be answered.
-// If the session holds other locks, it has up to the longest TTL of their leases, at most a minute.
+// If it is uncertain what a session holds, its connection is closed instead of returned to the pool, and all its leases
+// are lost. This happens when an unlock reports that the session did not have the lock, when a heartbeat finds that a
+// lock is missing, and when a statement gets no answer. If the context of a call ends while its statement runs, the
+// statement has a quarter of a second more to be answered. If the session holds other locks, the statement has more
+// time: the longest TTL of their leases, but at most a minute.
 //
 // # Poolers and read-only servers
 //
@@ -73,10 +73,10 @@
 // With pgx, that must be the process id that the login reported. Behind any pooler the two ids differ,
 // and the connection is refused, unless the option [SessionPooler] declares that the pooler is in session mode.
 //
-// With this option, and always with drivers other than pgx, the package also tests for transaction mode:
-// it opens a second connection of the pool while the first is idle. A pooler in transaction mode would give
-// the server process of the first connection to the second. Each later statement checks that the same server process
-// still serves the connection.
+// With the option [SessionPooler], and always with drivers other than pgx, the package also tests for transaction mode:
+// it opens a second connection of the pool while the first is idle. A pooler in transaction mode would give the server
+// process of the first connection to the second. Each later statement checks that the same server process still serves
+// the connection.
 //
 // A pooler in session mode must reset a session before the next client gets it (PgBouncer's default is
 // server_reset_query = DISCARD ALL). Otherwise a dead client's locks stay on the pooler's connection.
@@ -100,9 +100,9 @@
 // A promotion begins a new timeline, so tokens rise even if the last numbers of the sequence were lost with the old
 // primary.
 //
-// PostgreSQL writes a sequence to its log, and waits for the disk, once per 32 numbers.
-// The number of any other grant becomes durable with the next commit in this cluster. If the server crashes before
-// that commit, it may give out the number again, but nothing was committed in this cluster with that number.
+// PostgreSQL writes a sequence to its log, and waits for the disk, once per 32 numbers. A grant with one of the other
+// 31 numbers does not wait. Its number becomes durable with the next commit in this cluster. If the server crashes
+// before that commit, it may give out the number again. But nothing was committed in this cluster with that number.
 //
 // After a restore from a backup, the sequence may return numbers that were already used as tokens.
 // Raise the sequence (setval) after a restore.

@@ -49,7 +49,7 @@ func (e *PoolerError) Error() string {
 	return fmt.Sprintf("the pooler is in transaction mode (it moved the session from server process %d to %d), where session locks do not exclude: %s", e.PID, e.Then, remedy)
 }
 
-// plain reports whether err is an answer of the server, and the session can be used after it.
+// plain reports whether err is an answer of the server after which the session can still be used.
 func plain(ctx context.Context, c conn, err error) bool {
 	state := sqlerror.State(err)
 	if state == "" || ctx.Err() != nil || c.closed() {

@@ -24,7 +24,7 @@ func unfit(t *testing.T, b *advisory.Backend, why ...string) {
 	t.Helper()
 	g, err := b.Acquire(t.Context(), request("a"))
 	if err == nil {
-		_ = b.Release(t.Context(), g) // otherwise the pool could not be closed, because the lock keeps a connection
+		_ = b.Release(t.Context(), g) // a lock that is not released keeps a connection, and the pool could not be closed
 	}
 	require.Error(t, err)
 	assert.True(t, driver.IsPermanent(err), "%v", err)

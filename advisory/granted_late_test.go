@@ -38,7 +38,7 @@ func TestAWaitThatEndsAsItIsGranted(t *testing.T) {
 		if w.hasWaiter() {
 			return true
 		}
-		require.NoError(t, syscall.Kill(stopped, syscall.SIGCONT)) // the process was between two waits when it was suspended
+		require.NoError(t, syscall.Kill(stopped, syscall.SIGCONT)) // resumes the process, because it was suspended between two waits and not during a wait
 		return false
 	})
 	t.Cleanup(func() { _ = syscall.Kill(stopped, syscall.SIGCONT) })

@@ -139,9 +139,9 @@ func (h holder) status(key driver.Key) driver.Status {
 // of the holder's role or of pg_signal_backend.
 //
 // A token other than zero must belong to a lock that this backend holds, because the tokens of other processes are
-// unknown. Only the session with that token is then terminated, and no later holder. With token zero, every session
-// that holds key when the statement runs is terminated. The next grant has a larger token,
-// which fences the old holder.
+// unknown. Then only the session with that token is terminated, and not the session of a later holder. With token zero,
+// every session that holds key when the statement runs is terminated. The next grant has a larger token, which fences
+// the old holder.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	status, err := b.Inspect(ctx, key)
 	switch {
@@ -176,7 +176,8 @@ func (s *store) terminate(ctx context.Context, key driver.Key, pid sql.NullInt64
 // Prune implements [driver.Operator]. It deletes nothing, because advisory locks leave no rows.
 func (b *Backend) Prune(ctx context.Context, _ time.Duration) (int, error) { return 0, b.ready(ctx) }
 
-// Pause implements [driver.Operator]. Pause is not supported, because a pause would have to outlast its connection.
+// Pause implements [driver.Operator]. Pause is not supported: an advisory lock ends with its connection, but a pause
+// must continue after the operator's connection has ended.
 func (b *Backend) Pause(context.Context, driver.Grant, driver.Nonce) error {
 	return driver.Permanent(fmt.Errorf("advisory cannot pause a name: %w", errors.ErrUnsupported))
 }

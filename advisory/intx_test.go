@@ -129,7 +129,7 @@ func TestInTxContextEnds(t *testing.T) {
 		return tx
 	}
 	require.NoError(t, advisory.InTx(t.Context(), begin(), "a"))
-	for i := range 40 { // a time between two attempts, and a time during an attempt
+	for i := range 40 { // some deadlines are between two attempts, and others during an attempt
 		tx := begin()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond)
 		require.ErrorIs(t, advisory.InTx(ctx, tx, "a", advisory.TxWait(time.Minute)), context.DeadlineExceeded, "after %d ms", i)

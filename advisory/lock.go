@@ -52,7 +52,7 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 	case err != nil:
 		err = se.failed(ctx, h, err)
 		if verb == wait && sqlerror.State(err) == canceled && se.Broken == nil {
-			err = nil // nil: the wait was cancelled, and the caller may start another
+			err = nil // a nil error means that the wait was cancelled, and that the caller may start another wait
 		}
 		return 0, false, err
 	case at != int64(se.pid):
@@ -68,7 +68,7 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 // the token, so it can fail with the lock held.
 func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	if se.Has(func(other *holding) bool { return other != h && other.ID == h.ID }) {
-		se.Broken = err // the server counts the holds of a session, so nobody would notice an extra one
+		se.Broken = err // the server counts how often a session holds a lock, and no check would detect an extra hold
 		return driver.NotApplied(err)
 	}
 	var at int64

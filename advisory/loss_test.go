@@ -43,8 +43,8 @@ func lostWithin(t *testing.T, lease *rowlock.Lease, began time.Time, limit time.
 
 const anyReason rowlock.LostReason = 0
 
-// watched runs test in parallel with a pgx pool and with pgx's driver for database/sql.
-// Both notice the end of a connection between statements.
+// watched makes t parallel, and runs test twice: with a pgx pool, and with pgx's driver for database/sql. In both
+// cases, the backend notices the end of a connection between statements.
 func watched(t *testing.T, test func(t *testing.T, open func(dsn string) *advisory.Backend)) {
 	t.Helper()
 	t.Parallel()

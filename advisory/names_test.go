@@ -29,8 +29,8 @@ func TestKeyVectors(t *testing.T) {
 	}
 }
 
-// Two names with the same key exclude each other, as they do between processes.
-// One backend never holds both at the same time, although the server would grant the key to one session twice.
+// Two names with the same key exclude each other within one backend, as they do between two processes. One backend
+// never holds both at the same time, although the server would grant the key to one session twice.
 func TestCollidingNamesExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

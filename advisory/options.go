@@ -18,12 +18,11 @@ type options struct {
 	sessionPooler bool
 }
 
-// Sessions limits the number of connections that the backend borrows from the pool, for holding locks
-// and for waiting. One connection can hold any number of locks. While all its connections are running a statement,
-// the backend borrows another one, up to half of n. The other half is for waiters in the server's queue,
-// each of which needs its own connection. With Sessions(1) waiters poll instead. The default is 4,
-// but at most half of the connections that the pool allows. The other connections are left for the work that runs
-// while a lock is held.
+// Sessions limits the number of connections that the backend borrows from the pool, for holding locks and for waiting.
+// One connection can hold any number of locks. While all its connections are running a statement, the backend borrows
+// another one, up to half of n. The other half of n is for waiters in the server's queue. Each of these waiters needs
+// its own connection. With Sessions(1) waiters poll instead. The default is 4, but at most half of the connections that
+// the pool allows. The other connections are left for the work that runs while a lock is held.
 func Sessions(n int) Option { return func(o *options) { o.sessions = n } }
 
 // Table sets the name of the lease table, as sqllock.Table does. The sequence of tokens is named after it,

@@ -39,7 +39,7 @@ func sessionPooler(tb testing.TB, engine string) string {
 	return pooler.Addr
 }
 
-// by returns dsn with its address replaced by addr.
+// The function by returns dsn with addr as its address.
 func by(tb testing.TB, addr, dsn string) string {
 	tb.Helper()
 	u, err := url.Parse(dsn)
@@ -102,7 +102,7 @@ func TestDoubtBehindASessionPooler(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 				defer cancel()
 				require.ErrorIs(t, b.Release(ctx, first), context.DeadlineExceeded)
-				proxy.DropReplies(0, faultproxy.Hang) // in case the reply was not sent in time and would be dropped later
+				proxy.DropReplies(0, faultproxy.Hang) // if no reply was sent in time, a later reply must not be dropped instead
 				proxy.Reset()                         // ends the session at once, before its other lease ends
 			},
 			"an unlock that says no": func(first driver.Grant) {

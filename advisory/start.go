@@ -61,8 +61,8 @@ type findings struct {
 	sequence, mayUse  bool
 }
 
-// examine runs start.sql. If a server that only imitates PostgreSQL rejects that statement, examine returns its version
-// alone.
+// examine runs start.sql. A server that only imitates PostgreSQL may reject that statement. Then examine returns only
+// the server's version.
 func (se *session) examine(ctx context.Context) (f findings, err error) {
 	var keepalive string
 	err = se.query(ctx, "start", nil, &f.version, &f.pid, &f.standby, &f.readOnly, &f.timeline, &f.sequence, &f.mayUse, &keepalive)
@@ -100,12 +100,13 @@ func (se *session) unfit(ctx context.Context, f findings) error {
 	return se.probe(ctx, loginPID, pid)
 }
 
-// probes is the number of attempts to get the server process of a session on a second connection.
+// probes is how many times probe opens a second connection, to find out whether it gets the session's server process.
 const probes = 5
 
-// probe checks whether a pooler gives the session's server process to other clients between statements. In transaction
-// mode, the pooler gives it to the next client that needs one. Here that is a second connection of the same pool, whose
-// transaction keeps it. The pooler then runs the first connection's next statement in another server process.
+// probe checks whether a pooler gives the session's server process to other clients between statements. A pooler in
+// transaction mode gives an idle server process to the next client that needs one. Here that client is a second
+// connection of the same pool, whose open transaction keeps the process. The pooler then runs the first connection's
+// next statement in another server process.
 func (se *session) probe(ctx context.Context, loginPID, pid uint32) error {
 	shares := func(then int64) error {
 		return driver.Permanent(&PoolerError{Told: loginPID, PID: pid, Then: uint32(then)}) //nolint:gosec // a process number

@@ -97,7 +97,7 @@ func (w watcher) terminate(name string) {
 	require.NoError(w.tb, terminate(w.tb.Context(), w.db, advisory.Key("", name)))
 }
 
-// eachPool runs test with backends of both kinds of pool. The function open makes one for a DSN.
+// eachPool runs test with backends of both kinds of pool. The function open makes such a backend for a DSN.
 func eachPool(t *testing.T, test func(t *testing.T, open func(dsn string, opts ...advisory.Option) *advisory.Backend)) {
 	t.Helper()
 	t.Parallel()

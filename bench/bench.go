@@ -25,7 +25,8 @@ func (b *bench) log(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%6.1f s  "+format+"\n", append([]any{time.Since(b.began).Seconds()}, args...)...)
 }
 
-// counted returns the addresses of servers of s that count requests.
+// counted returns the addresses of the servers of store s. If other servers are needed to count requests, it returns
+// their addresses.
 func (b *bench) counted(ctx context.Context, s store) ([]string, error) {
 	if s.serveCounted != nil {
 		s.serve = s.serveCounted

@@ -7,7 +7,7 @@ type picture struct {
 	name, table string
 	chart       report.Chart
 	show        func(report.Row) bool
-	value, to   string // keys of the figures for the mark and for the end of its thin line
+	value, to   string // keys of two figures: one for the mark, and one for the end of the mark's thin line
 	label       func(report.Row) string
 }
 

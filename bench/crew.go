@@ -53,9 +53,9 @@ func hire(ctx context.Context, j job, processes int) (*crew, error) {
 	return c, nil
 }
 
-// oneOf returns the one server in the list at that a process uses. Some clients choose a server of the cluster at
-// random and keep it. To remove the chance that one library connects to the leader more often, the processes use the
-// servers in turn.
+// oneOf chooses the server that a process uses, and returns a list with only this server. The parameter at lists all
+// servers. Some clients choose a server of the cluster at random and keep it. So by chance, one library could connect
+// to the leader more often than another. To avoid that, the processes use the servers in turn.
 func oneOf(at []string, process int) []string { return at[process%len(at):][:1] }
 
 func (c *crew) note(e event) {
@@ -96,8 +96,8 @@ func (c *crew) tellAll(command string) {
 	}
 }
 
-// count returns the number of events of one kind. The caller must be a condition of await,
-// or all workers must have ended.
+// count returns the number of events of one kind. Call it only in a condition of await, or after all workers have
+// ended.
 func (c *crew) count(kind string) (n int) {
 	for _, e := range c.events {
 		if e.kind == kind {

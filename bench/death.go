@@ -94,7 +94,7 @@ func (b *bench) holderAndWaiter(ctx context.Context, s store, at, from []string,
 		return holder, nil, err
 	}
 	waiter.tellAll("start")
-	sleep(ctx, 300*time.Millisecond+rand.N(b.plan.ttl/3)) // now the waiter is in the queue, and a random part of the renewal interval has passed
+	sleep(ctx, 300*time.Millisecond+rand.N(b.plan.ttl/3)) // after this delay, the waiter is in the queue, and a random part of the renewal interval has passed
 	if _, lost := holder.find("lost"); lost {
 		err = errors.New("the holder lost the lock although no fault had happened")
 	}

@@ -25,7 +25,8 @@ func TestThePagesShowWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// Every candidate and every compared library has a figure. So a renamed row cannot remove a figure unnoticed.
+// Every candidate and every compared library has a figure. If somebody renames a row, this test fails, so the row's
+// figure cannot disappear unnoticed.
 func TestEveryCandidateWasMeasured(t *testing.T) {
 	text, err := withFigures("../docs/benchmarks", "<!-- figures: all -->\n<!-- end of figures -->\n<!-- figures: peers -->\n<!-- end of figures -->")
 	if err != nil {

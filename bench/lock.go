@@ -14,12 +14,12 @@ import (
 type lock struct {
 	name  string
 	kind  string        // report.Floor, report.Rowlock or report.Peer
-	floor string        // name of the lock in the same store whose cycle is the minimum for this lock
+	floor string        // name of the lock in the same store that does the minimum work for this lock
 	alone bool          // its acquire does not wait, so no hand-over is measured
 	half  bool          // acquire is one bare durable update, and release is another
 	only  bool          // only its hand-over is measured
 	most  int           // the largest number of members, because each member has a connection; 0 means any number
-	keeps bool          // another library, which renews its leases, so that a short TTL works
+	keeps bool          // a lock of another library that renews its leases, so that a short TTL works
 	ttl   time.Duration // only for rowlock; 0 means the default
 	count counter       // if nil, the counter of the store is used
 

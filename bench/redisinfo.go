@@ -25,11 +25,11 @@ func redisVersion(ctx context.Context, at []string) (string, error) {
 	return "", errors.New("the server does not report its version")
 }
 
-// The server counts a command that a script calls like a command that a client sends.
-// So these variables name only commands that clients send themselves and that no script of the libraries calls.
+// If a script calls a command, the server counts the command as if a client had sent it. So these variables name only
+// commands that clients send, and that no script of the measured libraries calls.
 var (
 	countRequests = countCommands("set|eval|evalsha|blpop|rpush|subscribe|unsubscribe|ping")
-	countScripts  = countCommands("eval|evalsha|ping") // for a library whose scripts call SET
+	countScripts  = countCommands("eval|evalsha|ping") // for a library whose scripts call SET, so that SET cannot be counted
 )
 
 // countCommands counts the commands that clients have sent to all nodes.

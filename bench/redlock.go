@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// redlockTTL is short, because a new server grants locks only after MaxTTL. It replaces a lost server,
-// which may have granted leases of that length.
+// redlockTTL is short, because a new server grants locks only after MaxTTL. The new server may replace a lost server
+// that has granted leases of that length.
 const redlockTTL = 3 * time.Second
 
 // redlockStore is a number of independent Redis servers in memory.

@@ -62,8 +62,8 @@ func (b *bench) sizes(ctx context.Context, s store) ([]report.Row, error) {
 	return b.contest(ctx, b.plan.sizes, all, nil)
 }
 
-// twoTouches returns a function for the minimum work of such a cycle: two prepared updates of one row,
-// on one connection. The function pick chooses the row.
+// twoTouches opens a connection for the minimum work of a cycle: two prepared updates of one row. The function pick
+// chooses the row.
 func (d *dialect) twoTouches(ctx context.Context, dsn string) (touch func(pick func() int) func(context.Context) error, leave func(), err error) {
 	db, err := sql.Open(d.driver, dsn)
 	if err != nil {

@@ -22,7 +22,7 @@ type store struct {
 	modules      []string                                        // the modules of the client libraries
 	sql          *dialect                                        // nil if the store is not a SQL database
 	serve        func(context.Context, *world) ([]string, error) // returns the addresses of the servers
-	serveCounted func(context.Context, *world) ([]string, error) // returns the addresses of servers that count requests, if those of serve do not
+	serveCounted func(context.Context, *world) ([]string, error) // returns the addresses of other servers that count requests; nil if the servers of serve are used
 	prepare      func(context.Context, []string) error           // creates the tables
 	count        counter                                         // nil if no requests are counted
 	counted      string                                          // what the meter counts, as text

@@ -7,17 +7,17 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// three is a baseline for the hand-over of a lease row: three bare durable updates, one after the other,
-// with each kind of connection. It is about the cost of a hand-over without the notification of the next process.
-// The updates are measured just before each crowd of rowlock that is compared with them,
-// because the speed of a disk may double within an hour. They are measured without a delay, and also with a delay
-// before each update that is as long as a hold. The delay matters because a hand-over comes after a hold,
-// and a machine is slower just after it was idle.
+// three is a baseline for the hand-over of a lease row: three bare durable updates, one after the other, with each kind
+// of connection. Together, the updates stand for the cost of a hand-over that does not notify the next process. The
+// updates are measured just before each crowd of rowlock that is compared with them, because the speed of a disk may
+// double within an hour. The updates are measured without a delay, and also with a delay before each update. The delay
+// is as long as a hold. It matters because a hand-over comes after a hold, and a machine is slower just after it was
+// idle.
 type three []*threeUpdate
 
 type threeUpdate struct {
 	name   string
-	floor  string        // the name of the lock that makes these updates; the baseline is compared with locks that have this floor
+	floor  string        // the name of the lock that makes these updates; locks with this floor are compared with the baseline
 	rest   time.Duration // the delay before each update
 	party  *party
 	took   []time.Duration
@@ -77,7 +77,7 @@ func (all three) rows() (rows []report.Row) {
 		switch {
 		case u.failed != nil:
 			row.Error = u.failed.Error()
-		case u.took != nil: // without figures and without an error, no crowd was compared with these updates
+		case u.took != nil: // if no crowd was compared with these updates, the row has no figures and no error
 			row.Figures = map[string]float64{"p50_us": percentile(u.took, 50), "p99_us": percentile(u.took, 99)}
 		}
 		rows = append(rows, row)

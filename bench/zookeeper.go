@@ -31,8 +31,8 @@ func zooKeeperStore(servers int) store {
 				backend := zklock.New(at)
 				return backend, backend.Close, nil
 			}),
-			// This library's Lock ignores ctx. So at the end of a measurement, each waiter still has to acquire
-			// the lock once.
+			// This library's Lock ignores ctx. So its waiters cannot give up at the end of a measurement: each waiter
+			// still acquires the lock once.
 			{name: "go-zookeeper's Lock", kind: report.Peer, floor: bareZooKeeper, most: 150, keeps: true, open: zooKeeperLock},
 		},
 	}

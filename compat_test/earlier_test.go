@@ -18,14 +18,14 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The folder named before contains the SQL statements of an older version of rowlock: the last one whose tables had no
-// row for each waiter.
+// The variable before contains the SQL statements of an older version of rowlock. It is the last version whose tables
+// had no row for each waiter.
 //
 //go:embed testdata/before_waiters
 var before embed.FS
 
-// earlier is a backend that behaves like that older version. It runs these statements in the same order as the older
-// version's Go code.
+// earlier is a backend that behaves like that older version. It runs the statements in the variable before, in the same
+// order as the older version's Go code.
 type earlier struct {
 	db     *sql.DB
 	server string // the folder that contains the statements

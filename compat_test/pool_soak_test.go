@@ -100,7 +100,7 @@ func soakServer(t *testing.T, engine string) *soak {
 	testenv.DSN(t, engine)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	server, err := testserver.Start(ctx, engine, testserver.Options{Durable: true}) // no lease may be lost when the server is killed, so each commit is flushed
+	server, err := testserver.Start(ctx, engine, testserver.Options{Durable: true}) // flushes each commit, because no lease may be lost when the server is killed
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
 	proxy, err := faultproxy.New(server.Addr)

@@ -76,9 +76,9 @@ func (l *leaseRows) Expire(ctx context.Context, key driver.Key) error {
 	return err
 }
 
-// With lib/pq, a backend cannot receive notifications, because lib/pq gives access to no such connection.
-// A release still reserves the lock for the next waiter in the queue. The waiter finds the reservation by polling.
-// The backend's capabilities say that it polls.
+// With lib/pq, a backend cannot receive notifications, because lib/pq does not give access to a connection that
+// receives them. A release still reserves the lock for the next waiter in the queue. The waiter finds the reservation
+// by polling. The backend's capabilities say that it polls.
 func TestWaitingForALeaseRowWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

@@ -52,8 +52,8 @@ func eachFleet(t *testing.T, do func(t *testing.T, f fleet)) {
 func (f fleet) earlier(t *testing.T) driver.Backend { return newEarlier(t, f.open(), f.server) }
 func (f fleet) present() driver.Backend             { return f.now(f.open()) }
 
-// ready creates the tables and grants one lock. The first grant of a lock needs its own statements,
-// and the folder before does not contain those of the older version.
+// ready creates the tables and grants one lock. A client of this version makes that grant: the first grant of a lock
+// needs its own statements, and the variable before does not contain them.
 func (f fleet) ready(t *testing.T) *sql.DB {
 	db := f.open()
 	require.NoError(t, migrations.Up(t.Context(), db, f.dialect))
@@ -66,10 +66,10 @@ func (f fleet) ready(t *testing.T) *sql.DB {
 	return db
 }
 
-// While a fleet is upgraded, clients of the version before and clients of this version use the same table.
-// No two clients hold a lock at the same time, and tokens rise. The only error that a client gets is
-// that the lock is held. Clients of the version before poll, and no release notifies them.
-// So these clients acquire the lock less often than the clients of this version.
+// While a fleet is upgraded, clients of the older version and clients of this version use the same table. No two
+// clients hold a lock at the same time, and tokens rise. The only error that a client gets is that the lock is held.
+// Clients of the older version poll, and no release notifies them. So they acquire the lock less often than the clients
+// of this version.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
@@ -140,15 +140,15 @@ func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *
 		assert.NoError(t, lease.Err())
 		r.inside.Add(-1)
 		assert.NoError(t, lease.Release(context.Background()))
-		// The delay stands for other work of the client. A release of the version before notifies nobody.
-		// Without the delay, the same client would acquire the lock again at once, because the waiters
-		// of this version poll seldom.
+		// The delay stands for other work of the client. A release of the older version notifies nobody, and the
+		// waiters of this version poll seldom. Without the delay, the client that released the lock would acquire it
+		// again at once.
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// If a client of the version before releases with a minimum hold, no client of this version can acquire the lock during that
-// time. On Postgres and SQLite there is an exception for a waiter that missed its reservation just before
+// If a client of the older version releases a lock with a minimum hold, no client of this version can acquire the lock
+// during that time. On Postgres and SQLite there is an exception for a waiter that missed its reservation just before
 // (docs/compatibility.md).
 func TestRollingMinHold(t *testing.T) {
 	t.Parallel()

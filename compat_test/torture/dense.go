@@ -23,7 +23,7 @@ const (
 // tempo determines how long a loop holds a lock.
 type tempo struct {
 	hold   time.Duration // the longest usual hold; a few holds are longer
-	seldom int           // the longer holds are this many times rarer
+	seldom int           // the larger this number, the fewer holds are longer: it divides their probability
 }
 
 // dense acquires one of many names. Every other request goes through all names in order, so each name is granted repeatedly. One

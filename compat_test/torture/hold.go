@@ -16,7 +16,7 @@ type hold struct {
 	*worker
 	lease *rowlock.Lease
 	try   string
-	tick  int64 // of a call of Once
+	tick  int64 // the tick of a call of Once
 }
 
 func (h *hold) event(kind history.Kind) history.Event {

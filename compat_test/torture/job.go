@@ -38,7 +38,7 @@ const (
 // togetherNames are the names that calls of AcquireAll acquire together. Other loops acquire one of them.
 var togetherNames = []string{"together-0", "together-1", "together-2"}
 
-// slotNames are the names of which calls of AcquireAny acquire one. There are more loops than slots.
+// slotNames are the names of the slots. A call of AcquireAny acquires one of them. There are more loops than slots.
 var slotNames = rowlock.Slots("slot", slots)
 
 const (

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// killMutants runs every mutant. It reports whether each mutant violated a property that the mutant names. If page is not empty,
-// killMutants adds the table to mutants.md in the folder page.
+// killMutants runs every mutant. It reports whether each mutant violated one of the properties in its field caughtBy.
+// If page is not empty, killMutants adds the table to mutants.md in the folder page.
 func killMutants(ctx context.Context, o settings, together int, page string) bool {
 	s, err := findStore("sqlite")
 	if err != nil {

@@ -28,9 +28,9 @@ func openApart(j job) (*client, error) {
 	return c.guarded(db), nil
 }
 
-// makeLocks creates the tables of the locks, and records that no lease was ever granted. After a failover,
-// a store grants nothing for the duration of the longest lease. Without this record it would assume a minute,
-// in which nothing would be tested.
+// makeLocks creates the tables of the locks, and records that no lease was ever granted. After a failover, a store
+// grants nothing for the duration of the longest lease. Without this record, the store would assume that the longest
+// lease is a minute, and the run would test nothing in that minute.
 func makeLocks(ctx context.Context, addrs []string) error {
 	db, err := sql.Open("pgx", postgresDSN(addrs[0]))
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// several requests several names in one call, and logs one request and one answer for each name. The function ask
-// returns the leases that the call acquired. several returns the holder that the call is recorded under, and the
-// leases.
+// The method several requests a number of names in one call. It logs one request and one answer for each name. The
+// function ask makes the call, and returns the leases that the call acquired. The method returns the holder under which
+// the call is recorded, and the leases.
 func (w *worker) several(ctx context.Context, names []string, ask func(rowlock.Option) ([]*rowlock.Lease, error)) (call string, all []*hold) {
 	call = w.newTry() + "/"
 	for _, name := range names {
@@ -85,7 +85,7 @@ func (w *worker) together(ctx context.Context, r *rand.Rand) {
 	}
 	_ = leases.Release(context.Background())
 	for _, h := range all {
-		h.released(h.lease.Release(context.Background())) // the answer of the release above
+		h.released(h.lease.Release(context.Background())) // returns the answer of the release above
 	}
 }
 

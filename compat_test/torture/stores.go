@@ -15,8 +15,8 @@ const (
 	bestEffort   = "best effort"
 )
 
-// inTurn is how many requests that were sent later may overtake a waiter, in a store that serves requests in order.
-// They may arrive before the waiter's request does.
+// inTurn is how many later requests may overtake a waiter, in a store that serves requests in order. A request that was
+// sent later may still arrive before the waiter's request.
 const inTurn = 16
 
 // A killed server must not lose any write that it acknowledged. With this setting, MySQL writes each commit to the operating

@@ -39,9 +39,10 @@ func Run(ctx context.Context, work func() error) error {
 	return err
 }
 
-// Query calls the function run in another goroutine, and the function read with the rows that run passes to feed. A row
-// is fetched from the server when read calls Next. If ctx ends, Query returns although the function run may not have
-// returned yet. The function read always returns before Query does.
+// Query calls the function run in another goroutine, and run passes its rows to the function feed. In the caller's
+// goroutine, Query calls the function read, which gets these rows. A row is fetched from the server when read calls
+// Next. If ctx ends, Query returns although the function run may not have returned yet. The function read always
+// returns before Query does.
 func Query(ctx context.Context, run func(feed func(Rows) error) error, read func(Rows) error) error {
 	f := newFed(ctx)
 	go func() { f.done <- run(f.feed) }()

@@ -19,8 +19,8 @@ type fed struct {
 	over chan struct{}
 	done chan error // the result of run, sent when the statement has ended
 
-	// noMore is set when the last row has been read. The field ended is set when the statement has ended, with err as
-	// its result. If ctx ended first, err is ctx's error, whatever the statement returns later.
+	// The field noMore is set when the last row has been read. The field ended is set when the statement has ended, and
+	// err is then the statement's error. If ctx ended first, err is ctx's error, whatever the statement returns later.
 	noMore, ended bool
 	err           error
 }

@@ -19,7 +19,8 @@ func (i Instant) Since(start Instant) time.Duration {
 	return max(monotonic+asleep, wall)
 }
 
-// Jump returns the part of Since that Go's timers did not count, for example a suspend of the machine.
+// Jump returns the part of the time since start that Go's timers did not count, for example while the machine was
+// suspended.
 func (i Instant) Jump(start Instant) time.Duration {
 	return i.Since(start) - i.At.Sub(start.At)
 }

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspended returns for how long the machine has been suspended since it started. CLOCK_BOOTTIME counts that time,
-// and CLOCK_MONOTONIC, which Go's timers and time.Time use, does not (clock_gettime(2)).
-// The two clocks are read one after the other, so the result may be slightly too small, which Since tolerates.
+// suspended returns for how long the machine has been suspended since it started. CLOCK_BOOTTIME counts that time.
+// CLOCK_MONOTONIC does not count it (clock_gettime(2)). Go's timers and time.Time use CLOCK_MONOTONIC. The two clocks
+// are read one after the other, so the result may be slightly too small. The method Since tolerates that.
 func suspended() time.Duration {
 	var boot, monotonic unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic) != nil {

@@ -22,12 +22,11 @@ const hour = rowlock.Token(time.Hour / time.Microsecond)
 // trusts its lease. The second has a larger token. The fence rejects all further writes of the first holder.
 // The first holder notices the loss at its next renewal.
 //
-// If the clock is set back, no lease ends early, and no lease that has ended becomes valid again.
-// A renewal extends a lease by the requested time, counted from the clock's new time.
-// No other process can acquire the name of a lease. Tokens rise, also for names whose rows were pruned.
-// A released name is free at once, whether it was released before the step or after. The name of a dead holder,
-// and one with a minimum hold, may stay unavailable for as long as the clock was set back.
-// A forced release makes such a name available.
+// If the clock is set back, no lease ends early, and no lease that has ended becomes valid again. A renewal extends a
+// lease by the requested time, counted from the clock's new time. No other process can acquire the name of a lease.
+// Tokens rise, also for names whose rows were pruned. A released name is free at once, whether it was released before
+// the step or after. The name of a dead holder may stay unavailable for as long as the clock was set back. The same is
+// true of a name with a minimum hold. A forced release makes such a name available.
 func TestClockSteps(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store) {
 		t.Run("forward", s.forward)

@@ -33,7 +33,7 @@ func (c *Crew) Enter() { c.count(1, 0) }
 // Leave stops counting the calling goroutine.
 func (c *Crew) Leave() { c.count(-1, 0) }
 
-// Tell calls f, which calls functions of a Trace. The caller is a goroutine of c.
+// Tell calls f, a function that calls functions of a Trace. Only a goroutine that c counts may call Tell.
 func (c *Crew) Tell(f func()) {
 	c.count(-1, 1)
 	defer c.count(1, -1)

@@ -5,9 +5,10 @@ import (
 	"sync"
 )
 
-// Together calls f for each number below n, each call in a goroutine of its own, and returns when all calls have
-// ended. If a call panics, Together calls the function ended, waits for the other calls, and panics with the same
-// value. If a call ends its goroutine, Together does the same, and ends the goroutine of its caller.
+// Together calls f for each number below n, each call in a goroutine of its own, and returns when all calls have ended.
+// If a call panics, Together calls the function ended, waits for the other calls, and panics with the same value. If a
+// call ends its goroutine (runtime.Goexit), Together also calls ended and waits. It then ends the goroutine of its
+// caller.
 func Together(n int, f func(i int), ended func()) {
 	var group sync.WaitGroup
 	var mu sync.Mutex

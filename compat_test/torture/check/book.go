@@ -32,7 +32,7 @@ type attempt struct {
 	trust    []history.Event // the events of the grant and of its renewals
 	seen     []history.Event
 	evicted  int64 // the instant of a forced release that ended the lease or may have ended it
-	tick     int64 // of a call of Once
+	tick     int64 // the tick of a call of Once
 	wrote    bool  // true if a write was committed
 	era      int
 	placed   bool // true if the era of the attempt is known; see the method era
@@ -124,9 +124,9 @@ func newBook(r *history.Run) *book {
 	return b
 }
 
-// owner returns the acquisition of a grant in the audit. A call of several names may be granted a name, release that grant because
-// another name is held, and request the name again. Each such grant gets an acquisition of its own, which was given up when the
-// call had its answer.
+// owner returns the acquisition to which a grant in the audit belongs. A call for several names may be granted a name,
+// release the name because another name is held, and request it again. Each such grant counts as a separate
+// acquisition. The call had given up this acquisition when it had its answer.
 func (b *book) owner(c history.Change) string {
 	try := history.TryOf(c.Holder, c.Name)
 	a := b.byTry[try]
@@ -156,7 +156,7 @@ func (b *book) add(e history.Event) {
 	switch e.Kind {
 	case history.Granted:
 		if a.lost.Token != e.Token {
-			a.lost = history.Event{} // of an earlier grant of the same call
+			a.lost = history.Event{} // the recorded loss belongs to an earlier grant of the same call
 		}
 		a.held, a.token, a.nonce, a.granted, a.grant = true, e.Token, e.Nonce, e.At, e
 		a.until, a.trust = max(a.until, e.Until), append(a.trust, e)
@@ -210,8 +210,8 @@ func (b *book) yields(a *attempt) int64 {
 	return at
 }
 
-// era returns how many faults that may reset tokens came before a, and whether that number is known. If a was requested during
-// such a fault, the store may have granted a before or after the fault.
+// era counts the faults before the acquisition a that may have reset tokens, and reports whether this number is known.
+// If a was requested during such a fault, the store may have granted a before or after the fault.
 func (b *book) era(a *attempt) (n int, known bool) {
 	known = true
 	for _, f := range b.faults {

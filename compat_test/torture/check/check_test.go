@@ -313,7 +313,8 @@ func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	assert.Equal(t, 2, r.Figures.Explained)
 }
 
-// A fault after which the store may have lost a tick explains that the tick is done again, and so does a pruned name.
+// The checker accepts that a tick is done again in two cases: after a fault in which the store may have lost the tick,
+// and after the name was pruned.
 func TestATickMayBeForgotten(t *testing.T) {
 	for _, e := range []history.Event{
 		{Kind: history.Pruned},
@@ -528,8 +529,9 @@ func TestUndecidedIsAFailure(t *testing.T) {
 	assert.False(t, Check(f.Run).OK())
 }
 
-// A request that was sent twice may have a duplicate that waits in the store until the first grant is released. Some stores stamp
-// a change with the instant at which its statement began. The store's order of changes shows that the release came first.
+// If a request was sent twice, the duplicate may wait in the store until the first grant is released. Some stores
+// record a change with the instant at which its statement began, which is before that release. The store's order of
+// changes shows that the release came first.
 func TestADuplicateThatWaitsBehindTheRelease(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		f := sound()

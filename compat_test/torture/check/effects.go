@@ -148,7 +148,7 @@ func (v *Verdict) whole(e history.Event, at map[string]int, want int) {
 	}
 }
 
-// width returns how many resources a transaction writes whose first resource is resource.
+// width returns how many resources a transaction writes. The parameter resource is the first of them.
 func width(resource string) int {
 	if resource == "left" {
 		return 2

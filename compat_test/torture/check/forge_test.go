@@ -177,7 +177,8 @@ func sound() *forge {
 	f.event2(still, history.Wrote, history.Undone).Value = 31
 	after.released()
 
-	// This call holds its names together. It had one of the names before, and released it, because the other was held.
+	// This call acquires both of its names. Before that, it was granted one name, and released it because the other
+	// name was held.
 	call := f.call(1, "together-0", "together-1")
 	refused := call[0].granted()
 	f.Events = slices.DeleteFunc(f.Events, func(e history.Event) bool { return e.Try == refused.try && e.Kind != history.Acquire })
@@ -210,7 +211,8 @@ func sound() *forge {
 	f.refused(waiting[2], history.Withdrawn)
 	waiting[0].granted().released()
 
-	// The first job writes, and its release is lost. The second does the same tick. The third comes too late.
+	// The first job writes, and its release is lost. The second job does the same tick. The third call learns that the
+	// tick is done.
 	f.job(1, 500, 0, 41, history.Unknown)
 	f.job(2, 500, 41, 42, history.OK)
 	f.told(1, 500)

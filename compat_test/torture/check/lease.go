@@ -76,7 +76,7 @@ func (b *book) ownRenewal() *Verdict {
 	for c := range b.of(history.Renew) {
 		v.Judged++
 		a := b.byTry[b.tryOf[c.Nonce]]
-		sent := c.Expires - ttl // on the store's clock, as the statement read this clock
+		sent := c.Expires - ttl // the time that the statement read from the store's clock
 		if c.OldExpires > sent || a == nil {
 			continue
 		}

@@ -56,9 +56,9 @@ func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// unwanted reports whether it is no violation that a name has no next holder by limit, because no request
-// for the name was refused. That applies only to the names of the dense mode, which are sometimes not requested.
-// A request with an unknown outcome may have held the name in between.
+// unwanted reports whether a name may be without a next holder until limit, because no request for the name was
+// refused. That applies only to the names of the dense mode, which are sometimes not requested. A request with an
+// unknown outcome may have held the name in between.
 func (b *book) unwanted(name string, from, limit int64, next *attempt) bool {
 	if !strings.HasPrefix(name, dense) {
 		return false
@@ -223,7 +223,7 @@ func (b *book) reported() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "S8'", Property: "a loss is reported", Need: true}
 	for _, a := range b.attempts {
 		if !a.held {
-			continue // or the lease was lost before its worker received the grant, for example during the seal
+			continue // not granted, or lost before the worker received the grant, for example during the seal
 		}
 		told := a.lost.At
 		if told == 0 { // the lease ended in another way before a loss was reported

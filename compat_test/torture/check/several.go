@@ -32,8 +32,8 @@ func (a *attempt) holds(at int64) bool {
 	return a.held && a.granted <= at && (a.lost.At == 0 || a.lost.At >= at) && (a.release == 0 || a.release >= at)
 }
 
-// slotHolders checks that never more holders trust their leases than there are slots, whatever the slots are called.
-// The result most is the largest number of holders at the same time.
+// slotHolders checks that at any moment at most as many holders trust their leases as there are slots. It counts the
+// holders of all slots together. The result most is the largest number of holders at the same time.
 func (b *book) slotHolders() (v *Verdict, most int) {
 	v = &Verdict{ID: "S14", Property: "never more holders than slots trust their leases", Need: true}
 	var of, live []*attempt

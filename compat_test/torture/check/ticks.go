@@ -10,8 +10,9 @@ import (
 // done reports whether a call of Once reported that it has done its tick.
 func (a *attempt) done() bool { return a.tick != 0 && a.released.Outcome == history.OK }
 
-// repeats reports whether the call a does a tick again that the earlier call, the parameter before, has reported as
-// done. A later tick includes all earlier ones. A fault may explain this, or the name may have been pruned.
+// repeats reports whether the call a does a tick again that an earlier call has reported as done. The parameter before
+// is that earlier call. A tick that is done includes all earlier ticks. The result is false if a fault may explain the
+// repetition, or if the name may have been pruned in between.
 func (b *book) repeats(a, before *attempt) bool {
 	if before == nil || a == before || a.tick > before.tick {
 		return false
@@ -59,8 +60,9 @@ func (b *book) doneOnce() *Verdict {
 	return v
 }
 
-// doneForGood checks what the calls of Once decided. After a tick was reported as done, nobody begins to do it again. If a call
-// learns that its tick is done, another call has written, and sent the release that may have recorded that tick or a later one.
+// doneForGood checks what the calls of Once decided. After a tick was reported as done, nobody begins to do it again.
+// If a call learns that its tick is done, another call must have written and sent a release. That release may have
+// recorded that tick or a later one.
 func (b *book) doneForGood() *Verdict {
 	v := b.ticked("S16", "a tick is done for good, and only if its job ran")
 	var last *attempt

@@ -55,8 +55,9 @@ func (b *book) oneToken() *Verdict {
 	return v
 }
 
-// undisturbed reports whether no fault prevented the release of c, which granted a late duplicate of a's request. The store
-// cannot distinguish a new request from a duplicate that arrives after its lease has ended.
+// undisturbed reports whether no fault prevented the release of the grant c. That grant answered a late duplicate of
+// a's request. The store cannot distinguish a new request from a duplicate that arrives after the first grant's lease
+// has ended.
 func (b *book) undisturbed(a *attempt, c history.Change) bool {
 	from := c.At*microsecond - a.grant.Wall + a.grant.At
 	death, died := b.deaths[a.worker]

@@ -53,8 +53,8 @@ const (
 // Ticks is the Detail of the event Start if the backend keeps ticks.
 const Ticks = "ticks"
 
-// TryOf returns the value of Try for one name of a call. The holder of a call with several names ends with a slash,
-// because all names of the call have the same holder in the store.
+// TryOf returns the value of the field Try for one name of a call. All names of a call have the same holder in the
+// store. If the call has several names, that holder ends with a slash.
 func TryOf(holder, name string) string {
 	if strings.HasSuffix(holder, "/") {
 		return holder + name
@@ -62,8 +62,8 @@ func TryOf(holder, name string) string {
 	return holder
 }
 
-// CallOf returns the holder of the call that an attempt, the parameter try, belongs to. If the call has one name, that
-// is the holder of the attempt itself.
+// CallOf returns the holder of a call. The parameter try is the attempt of the call for one of its names. If the call
+// has only one name, the holder is try itself.
 func CallOf(try string) string {
 	if i := strings.IndexByte(try, '/'); i >= 0 {
 		return try[:i+1]
