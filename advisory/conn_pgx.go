@@ -79,7 +79,7 @@ func (c *pgxConn) interrupt() {
 // locks free.
 const closeLimit = 250 * time.Millisecond
 
-// closeHard closes the connection raw, which may already be closed or about to be closed by pgx.
+// closeHard closes the connection raw. The connection may already be closed, or pgx may be closing it.
 func closeHard(raw *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()

@@ -118,8 +118,8 @@
 //
 // [Key] maps a name to the number that PostgreSQL locks: the first eight bytes, big-endian, of the SHA-256 of "rowlock
 // advisory", NUL, namespace, NUL, name. Keys are single bigints (pg_try_advisory_lock(bigint)), and are separate in
-// each database of a cluster. Other programs that use such keys share the number space. The probability that two of n
-// names collide is about n²/2⁶⁵. A collision makes a caller wait, and never breaks exclusion.
+// each database of a cluster. Locks of other programs that use single bigints can have the same numbers. The
+// probability that two of n names collide is about n²/2⁶⁵. A collision makes a caller wait, and never breaks exclusion.
 //
 //	namespace  name            key
 //	           nightly-report  3476940109322798189

@@ -69,7 +69,7 @@ func InTxPgx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) erro
 	})
 }
 
-// txStatements has the statements of InTx, which do not contain the name of a table.
+// txStatements has the statements of InTx. They contain no table name.
 var txStatements = load(sqltable.Table{})
 
 func inTx(ctx context.Context, name string, opts []TxOption, try func(statement string, id int64, dest ...any) error) error {

@@ -42,8 +42,8 @@ var brief = plan{
 	rows: []int{1, 1000}, clients: []int{4}, churn: []int{500},
 }
 
-// scaled returns the plan with the length of its rounds, and the time for which leases are held, multiplied by the
-// factor in the parameter by.
+// scaled returns a plan with longer or shorter measurements. It multiplies the length of the rounds, and the time for
+// which leases are held, by the factor in the parameter by.
 func (p plan) scaled(by float64) plan {
 	for _, r := range []*runs{&p.cycles, &p.fences, &p.sizes, &p.many, &p.nodes, &p.handOver, &p.herds} {
 		r.round = time.Duration(float64(r.round) * by)

@@ -115,7 +115,7 @@ func askSQL(ctx context.Context, driver, dsn, query string) (answer string, err 
 	return answer, err
 }
 
-// countSQL returns a counter whose meter reads its number with query.
+// countSQL returns a counter. Its meters read the number with the statement query.
 func countSQL(driver, query string) counter {
 	return func(ctx context.Context, at []string) (meter, func(), error) {
 		db, err := sql.Open(driver, at[0])

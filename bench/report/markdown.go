@@ -14,8 +14,8 @@ type Column struct {
 	Cell  func(Row) string
 }
 
-// Of returns a column that shows the figure with this key, formatted by words, or a dash if a row does not have
-// the figure.
+// Of returns a column that shows the figure with this key, formatted by the function words, or a dash if a row does not
+// have the figure.
 func Of(title, key string, words func(float64) string) Column {
 	return Column{title, func(r Row) string {
 		v, ok := r.Figures[key]

@@ -23,7 +23,7 @@ type server struct {
 	name    string
 	engine  string // if nil, the command starts no server itself
 	version string // in the form that the package testserver expects
-	as      string // the name of the engine in test names, if it differs from engine
+	as      string // the engine's name in test names, if it differs from the field engine
 	suites  []suite
 	absent  string // why the release is not available
 }

@@ -60,8 +60,8 @@ func (b *book) ownRelease() *Verdict {
 	return v
 }
 
-// releaseSent reports whether the holder of a had sent its release by the given instant. The holder releases a lease
-// also after it has lost it. If the caller gave up, the library itself sends the release.
+// releaseSent reports whether the holder of a had sent its release by the given instant. A holder also releases a lease
+// that it has lost. If the caller gave up, the library itself sends the release.
 func (a *attempt) releaseSent(at int64) bool {
 	return !a.held || a.release != 0 && a.release-a.grant.At+a.grant.Wall <= (at+clockGrain)*microsecond
 }

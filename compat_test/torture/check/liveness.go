@@ -141,8 +141,8 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// waiting returns a request for name that was sent before the instant asked and had no answer at the instant at, or
-// nil.
+// waiting returns a request for name, or nil if there is none. The request was sent before the instant asked, and had
+// no answer at the instant at.
 func (b *book) waiting(name string, asked, at int64) *attempt {
 	for _, a := range b.attempts {
 		end := b.ended
