@@ -36,7 +36,7 @@ func (s *store) last(t *testing.T) (tick string, state driver.State) {
 // the data is committed.
 func TestReleaseOnCommitRecordsTheTick(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
-		for _, tick := range []string{"2026-11-23T00:00:00Z", `Grüße 'x' "y" \z %s $1 {"a": null}`} {
+		for _, tick := range []string{"2026-11-23T00:00:00Z", `it's 'x' "y" \z %s $1 {"a": null}`} {
 			job := func(ctx context.Context, lease *rowlock.Lease) error {
 				require.Equal(t, tick, lease.Tick())
 				return s.guard.ReleaseOnCommit(ctx, func(ctx context.Context, tx *sql.Tx) error {

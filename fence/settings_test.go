@@ -163,11 +163,12 @@ func (s *store) lifeUnder(t *testing.T, setting string, params map[string]string
 	status, err := u.locks.Inspect(ctx, driver.Key{Name: named("kept")})
 	require.NoError(t, err)
 	assert.NotEqual(t, driver.StateHeld, status.State)
-	require.NoError(t, u.once(t, named("tick"), func(ctx context.Context, _ *rowlock.Lease) error {
+	tick := fmt.Sprintf(`tick 'x' "y" \ of %s`, setting)
+	require.NoError(t, u.once(t, tick, func(ctx context.Context, _ *rowlock.Lease) error {
 		return u.guard.ReleaseOnCommit(ctx, nothing)
 	}))
-	tick, _ := s.last(t)
-	assert.Equal(t, named("tick"), tick)
+	done, _ := s.last(t)
+	assert.Equal(t, tick, done)
 
 	// CheckRow.
 	u.locks = memlock.New()
