@@ -98,8 +98,8 @@ func (b *Backend) removeAlone(ctx context.Context, entry string, g driver.Grant,
 }
 
 // deletedBefore returns nil if an earlier release of g, which got no answer, has deleted the missing entry. It checks
-// that the session still lives, because the end of the session also deletes the entry. If g has a tick, the caller has
-// found that no release of g recorded it.
+// that the session still lives, because the end of the session also deletes the entry. If g has a tick, it returns
+// driver.ErrNotHeld, because the caller has found that no release recorded the tick.
 func (b *Backend) deletedBefore(ctx context.Context, h *hold, g driver.Grant) error {
 	if !b.isLeaving(h) || g.Done != "" {
 		return driver.ErrNotHeld

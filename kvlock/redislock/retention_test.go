@@ -14,8 +14,8 @@ import (
 )
 
 // The server remembers an unreleased lock for the retention. The retention starts at the latest possible end of the
-// lease. It remembers a released lock for five minutes. Each operation sets the expiry of the key again, and no key is
-// left without an expiry.
+// lease. The server remembers a released lock for five minutes. Each operation sets the expiry of the key again, and no
+// key is left without an expiry.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

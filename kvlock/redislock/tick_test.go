@@ -94,8 +94,8 @@ func TestATickIsKeptUntilItIsPruned(t *testing.T) {
 	assert.Less(t, c.PTTL(ctx, job).Val(), 2*redislock.MinRetention)
 }
 
-// With Replicated, a release with a tick succeeds only if enough replicas have confirmed the tick. Until enough
-// replicas have confirmed the tick, a repeated release also has an unknown outcome.
+// With Replicated, a release with a tick succeeds only if enough replicas have confirmed the tick. Until then, a
+// repeated release also has an unknown outcome.
 func TestATickIsConfirmedByReplicas(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

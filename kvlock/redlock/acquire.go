@@ -144,10 +144,10 @@ func (b *ballot) first() error {
 	return failure
 }
 
-// answered is called when no majority can grant the lock any more. It reports whether the method first has enough votes
-// to explain the failure. That needs the answers of a majority, unless too many nodes have failed. It also needs the
-// vote of a node that knows the holder, and enough answers to admit the nodes that are ready. If the nodes disagree
-// whether the lock was released, it needs the votes of all nodes.
+// answered is called when no majority can grant the lock any more. It reports whether b.first has enough votes to
+// explain the failure. That needs the answers of a majority, unless too many nodes have failed. It also needs the vote
+// of a node that knows the holder, and enough answers to admit the nodes that are ready. If the nodes disagree whether
+// the lock was released, it needs the votes of all nodes.
 func (b *ballot) answered(votes []vote, pending int) bool {
 	r := b.redlock
 	answers := count(votes, func(v vote) bool { return v.err == nil })
@@ -187,8 +187,8 @@ func (b *ballot) silent(votes []vote) *node {
 }
 
 // await admits the nodes that are ready, and waits for the results. It closes the channel admitting, so that the
-// goroutines of these nodes continue. They cannot wait for the channel minted, because the method first closes that
-// channel only after await has returned.
+// goroutines of these nodes continue. They cannot wait for the channel minted, because b.first closes that channel only
+// after await has returned.
 func (b *ballot) await(ready int, timeout <-chan time.Time, failure error) error {
 	close(b.admitting)
 	for range ready {

@@ -33,7 +33,7 @@ type Backend struct {
 	work     work
 	ballots  atomic.Int64 // number of the last ballot
 	largest  atomic.Int64 // the largest token that any node has reported
-	met      atomic.Bool  // the first ballot has waited for an answer of every node, or for the contact limit
+	met      atomic.Bool  // the first ballot has waited until every node answered, or until the timeout of the first contact
 	visiting atomic.Bool
 	visited  atomic.Pointer[time.Time] // when the last visit ended; nil before the first
 	meeting  sync.Mutex                // held while the run ids of the nodes' servers are compared

@@ -130,9 +130,9 @@ func (b *ballot) confirm(n *node) bool {
 }
 
 // undo ends a grant that a node made, or may have made, to this failed ballot or an earlier one. On a slow network undo
-// may arrive late, so it must not end the grant of a later ballot of the same acquisition. undo notifies no waiter.
-// Otherwise the notified waiter could find the lock still taken, and the undo of its own failed ballot would notify the
-// next waiter.
+// may arrive late, so it must not end the grant of a later ballot of the same acquisition. undo notifies no waiter. If
+// undo notified a waiter, that waiter would find the lock still taken. The undo of its own failed ballot would then
+// notify the next waiter.
 func (b *ballot) undo(n *node) {
 	limit := b.redlock.options.limit(b.req.TTL)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), limit)

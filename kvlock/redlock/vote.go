@@ -172,10 +172,10 @@ func (r *Backend) mayHold(votes []vote, token driver.Token) bool {
 	return len(r.nodes)-others >= r.quorum()
 }
 
-// soonest returns a refusal. Its time is the moment at which the lock is free at enough of the refusing nodes, which
-// the parameter needed counts. Its holder and reason come from the node with the largest token. If several nodes have
-// that token, they come from the last of the needed nodes, because a slower node may not have received a release yet.
-// soonest returns nil if no node refuses.
+// soonest returns a refusal. Its time is the moment at which the lock is free at enough refusing nodes. The parameter
+// needed says how many nodes are enough. The refusal's holder and reason come from the node with the largest token. If
+// several nodes have that token, they come from the last of the needed nodes, because a slower node may not have
+// received a release yet. soonest returns nil if no node refuses.
 func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 	list := slices.DeleteFunc(slices.Clone(votes), func(v vote) bool { return !kind(v) })
 	if len(list) == 0 {

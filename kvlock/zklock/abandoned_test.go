@@ -78,8 +78,8 @@ func abandonedNodeIsIgnored(t *testing.T, n *network) {
 	require.NoError(t, two.lease.Renew(t.Context()))
 }
 
-// lostReplyIsNotFoundInAnEarlierSession: after a lost reply, the backend finds its node by the nonce, but ignores a
-// node of another session. A node of another session has another token, and ends with that session.
+// lostReplyIsNotFoundInAnEarlierSession: after a lost reply, the backend finds its node by the nonce. It ignores a node
+// of another session, because that node has another token and ends with its own session.
 func lostReplyIsNotFoundInAnEarlierSession(t *testing.T, n *network) {
 	later, err := n.open()
 	require.NoError(t, err)

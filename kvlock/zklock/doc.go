@@ -48,12 +48,12 @@
 // Exclusion and tokens are linearizable. They survive the loss of a minority of servers, the loss of the leader, and
 // restarts. Sessions may end late but never early, because a new leader restarts the full timeout of each session.
 //
-// The requested session timeout is twice the TTL (rounded up). The servers limit it, by default to between two and
-// twenty ticks, which is 4 s and 40 s.
+// The requested session timeout is twice the TTL (rounded up). The servers limit it. Their default limits are two and
+// twenty times their tickTime, which is 4 s and 40 s for the default tickTime.
 //
-// After a crash, the lock becomes free within the timeout and one tick. Each change of leader adds the same time again.
-// The node of a crashed waiter stays in the queue equally long. During that time, a lock that is released is not
-// granted to the waiters behind the crashed waiter.
+// After a crash, the lock becomes free within the timeout plus the servers' tickTime. Each change of leader adds the
+// same time again. The node of a crashed waiter stays in the queue equally long. During that time, a lock that is
+// released is not granted to the waiters behind the crashed waiter.
 //
 // A lease is trusted for four tenths of the timeout, which is eight tenths of the TTL. Trust is counted from the last
 // request that a majority of the servers answered, from the moment just before it was sent.

@@ -48,10 +48,10 @@ type session struct {
 }
 
 // trusted is the part of a session's timeout, in tenths, for which a grant is trusted after a proof. The leader ends
-// sessions. The server of the client reports the client's pings to the leader only when the leader pings that server,
-// every half tick. So when a majority answers a request, the leader's last information about the session may be older
-// than the request. It may be older by the client's ping interval, a third of the timeout, plus half a tick, at most a
-// quarter of the timeout.
+// sessions. The server of the client reports the client's pings to the leader only when the leader pings that server.
+// The leader does so twice in each tickTime. So when a majority answers a request, the leader's last information about
+// the session may be older than the request. The difference is at most the client's ping interval plus half a tickTime.
+// The ping interval is a third of the timeout, and half a tickTime is at most a quarter of it.
 const trusted = 4
 
 // lengths lists the values to which TTLs are rounded up. There are few of them, because each length needs a connection,

@@ -83,8 +83,8 @@ func (e *entry) deleteRecording(done string) error {
 	}
 }
 
-// hasRecorded returns nil if a release of e has recorded a tick, although its reply was lost. If no release of e has,
-// it returns driver.ErrNotHeld.
+// hasRecorded returns nil if a release of e has recorded its tick, although the reply was lost. If no release of e has
+// recorded it, hasRecorded returns driver.ErrNotHeld.
 func (e *entry) hasRecorded() error {
 	t, err := e.store.tick(e.session.ctx, e.session, e.key)
 	switch {

@@ -14,8 +14,8 @@ import (
 )
 
 // Promise 8: the requested session timeout is twice the TTL, and the servers limit it to their minimum and maximum.
-// After a crash the name stays held for the granted timeout plus a tick. A lease is trusted for four tenths of the
-// granted timeout, or for its TTL if the TTL is shorter.
+// After a crash the name stays held for at most the granted timeout plus the servers' tickTime. A lease is trusted for
+// four tenths of the granted timeout, or for its TTL if the TTL is shorter.
 func TestTheTimeoutIsTwiceTheTTL(t *testing.T) {
 	t.Parallel()
 	addr := alone(t).Addr

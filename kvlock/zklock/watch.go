@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// watch is a watch on a node. All waiters of a session for that node share it.
+// watch is a watch on a node. All waiters of the session that wait for this node share the watch.
 type watch struct {
 	set   chan struct{} // closed when the watch is set
 	fired chan struct{} // closed when the node has changed, or may have changed, so that waiters read the queue again

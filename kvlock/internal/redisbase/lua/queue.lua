@@ -99,8 +99,8 @@ end
 
 -- call removes waiters from the front of the queue, and notifies each that is not dead, until a waiter receives the
 -- notification. It returns the id of that waiter, or an empty text. If the notified waiter acquires the lock too late,
--- its next request appends it to the queue again. With anywhere (on a Cluster), every waiter that is not dead counts as
--- notified, because it may be subscribed on another server.
+-- its next request appends it to the queue again. If the parameter anywhere is set (on a Cluster), every waiter that is
+-- not dead counts as notified, because it may be subscribed on another server.
 local function call(key, channel, now, anywhere)
     local first, _, count = ends(key)
     while count > 0 do
