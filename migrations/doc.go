@@ -41,8 +41,8 @@
 //	GRANT DELETE ON rowlock_lease TO app;
 //	GRANT UPDATE (floor) ON rowlock_lease_meta TO app;
 //
-// Package fence needs these privileges in the database of its tables, which may be another database than that of the
-// locks:
+// Package fence needs these privileges in the database that contains its own tables. The locks may be in another
+// database:
 //
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_fence TO app;
 //	GRANT SELECT, INSERT, UPDATE ON rowlock_lease_outcome TO app; -- for Tx and TxPgx
@@ -53,15 +53,16 @@
 //	GRANT DELETE ON rowlock_lease_outcome TO app;
 //	GRANT SELECT ON rowlock_lease TO app;
 //
-// A program may check or release its lease within the transactions that write its data, and connect for them as another
-// user. For CheckHeld that user needs the first of these privileges. For ReleaseOnCommit the user needs all of them:
+// A program may check or release its lease within the transactions that write its data. The user of these transactions
+// may differ from the user that acquires the lock. For CheckHeld the user of the transactions needs the first of these
+// privileges. For ReleaseOnCommit that user needs all of them:
 //
 //	GRANT SELECT ON rowlock_lease TO app;
 //	GRANT UPDATE (nonce, expires_at, held_until, reserved_for, done) ON rowlock_lease TO app;
 //	GRANT SELECT ON rowlock_lease_waiter TO app; -- on Postgres, whose waiters are notified
 //
-// Only the owner of a table can protect the table with fence.Protect. Protection needs no further privileges
-// of the users that write to the table, on any database. In particular, they need none on rowlock_lease_fence_pass.
+// Only the owner of a table can protect the table with fence.Protect. The users that write to a protected table need no
+// further privileges, on any database. In particular, they need no privilege on rowlock_lease_fence_pass.
 //
 // Package advisory needs:
 //

@@ -27,8 +27,8 @@ import (
 // The value contains the kind of lock, the dialect, the driver and the DSN.
 const fleetVariable = "ROWLOCK_TEST_FLEET"
 
-// If twenty processes that start at the same time run a user's own goose migrations, each migration runs once,
-// and all processes succeed. On MySQL and MariaDB, goose's own version table must exist before.
+// Twenty processes start at the same time, and run a user's own goose migrations. Each migration runs once, and all
+// processes succeed. On MySQL and MariaDB the test first creates goose's version table.
 func TestAFleetMigratesOnce(t *testing.T) {
 	require.Empty(t, os.Getenv(fleetVariable), "TestMain must have made this a process of a fleet: it would start another one")
 	eachDatabase(t, func(t *testing.T, on target) {
@@ -100,8 +100,8 @@ func migrateInFleet(job []string) (err error) {
 	return err
 }
 
-// A session locker waits until the session that has the lock releases it. Different names are different locks.
-// Unlocking a session that does not have the lock returns an error and closes the session.
+// A session locker waits until the session that has the lock releases the lock. Session lockers with different names
+// use different locks. Unlocking a session that does not have the lock returns an error and closes the session.
 func TestSessionLockerTakesTurns(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		ctx := t.Context()

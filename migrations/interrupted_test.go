@@ -80,7 +80,7 @@ func interrupted(t *testing.T, proxy *faultproxy.Proxy, connector driver.Connect
 	go func() { done <- work(db) }()
 	for {
 		select {
-		case <-done: // if the connection breaks while it is being opened, the pool opens another connection
+		case <-done: // work may succeed after a cut: if a new connection breaks while it is being opened, the pool opens another one
 			cut = cut || proxy.IsCut()
 			proxy.Restore()
 			require.NoError(t, db.Close())

@@ -12,26 +12,26 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// SessionLocker returns a lock for your own goose migrations. Many processes may then migrate at the same time,
-// and each migration runs once. Pass the lock to goose.WithSessionLocker. The lock needs no table. It belongs to the
-// database session that migrates: on Postgres it is an advisory lock, on MySQL and MariaDB GET_LOCK.
-// So goose needs a direct connection, or a pooler in session mode. If you have several folders of migrations,
-// give each folder its own name. The lock applies only within one database.
+// SessionLocker returns a lock for your own goose migrations. Many processes may then migrate at the same time, and
+// each migration runs once. Pass the lock to goose.WithSessionLocker. The lock needs no table. The lock belongs to the
+// database session that migrates. On Postgres it is an advisory lock. On MySQL and MariaDB it is a lock of GET_LOCK. So
+// goose needs a direct connection, or a pooler in session mode. If you have several folders of migrations, give each
+// folder its own name. The lock applies only within one database.
 //
 // Before goose (3.29) acquires the lock, it checks for pending migrations, and creates its version table if the table
 // is missing. On MySQL and MariaDB goose creates the table and inserts its first row in two steps, without a
 // transaction. A process that checks between these two steps fails with "missing zero version migration",
 // and must be started again.
 //
-// A waiting process polls about every 50 ms until the ctx that was passed to goose ends. The process holds no snapshot
-// between polls, so it does not block CREATE INDEX CONCURRENTLY. When the migrating process dies, the server ends its
-// session, and the next process continues. If a session cannot be unlocked, SessionUnlock closes the session.
-// Errors of the server are returned. SQLite has no session locks: there SessionLock returns lock.ErrLockNotImplemented.
-// Use [Locker] on SQLite.
+// A waiting process polls about every 50 ms. It stops waiting when the context that you passed to goose ends. The
+// process holds no snapshot between polls, so it does not block CREATE INDEX CONCURRENTLY. When the migrating process
+// dies, the server ends its session, and the next process continues. If a session cannot be unlocked, SessionUnlock
+// closes the session. Errors of the server are returned. SQLite has no session locks: there SessionLock returns
+// lock.ErrLockNotImplemented. Use [Locker] on SQLite.
 //
-// goose closes the connection when it ends. The driver lib/pq ignores contexts: if the server does not answer,
-// closing waits until the connection fails. Set tcp_user_timeout on the machine, or use pgx's driver. [Up],
-// [Down] and [Status] return when their ctx ends, with any driver.
+// At its end goose closes the connection. The driver lib/pq ignores contexts. If the server does not answer, lib/pq's
+// close waits until the connection fails. To limit this wait, set tcp_user_timeout on the machine, or use pgx's driver.
+// [Up], [Down] and [Status] return when their ctx ends, with any driver.
 func SessionLocker(d Dialect, name string) lock.SessionLocker {
 	return fleetSession{turns{d, "goose:" + name}} // table names contain no colon, so this name differs from the names of Up's locks
 }
@@ -54,10 +54,10 @@ func (s fleetSession) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 
 // Locker returns a lock for your own goose migrations that uses a lock of any backend. Many processes may then migrate
 // at the same time, and each migration runs once. Pass the lock to goose.WithLocker. Lock calls
-// [rowlock.Locker.Acquire] with opts, and Unlock releases the lease. If the lease is lost during a migration,
-// goose is not notified and continues. Unlock then returns a rowlock.ErrLost, and goose returns that error.
-// The caller closes the locker. The tables or keys that the locker's store needs must exist before. For lease rows,
-// call [Up] first.
+// [rowlock.Locker.Acquire] with opts, and Unlock releases the lease. If the lease is lost during a migration, goose is
+// not notified and continues. Unlock then returns a rowlock.ErrLost, and goose returns that error. The caller closes
+// the locker. The tables that the locker's store needs must exist before you call goose. For lease rows, call [Up]
+// first.
 func Locker(locker *rowlock.Locker, name string, opts ...rowlock.Option) lock.Locker {
 	return &fleetLocker{locker: locker, name: name, opts: opts}
 }

@@ -116,8 +116,9 @@ func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]Migra
 
 var errNoDB = errors.New("migrations: the database handle is nil")
 
-// raceTries is how many times a migration of SQLite is tried. SQLite has no lock that serialises whole migrations.
-// If the migrations of two processes conflict, one process fails, retries, and finds that the migration is done.
+// raceTries limits how many times Up, Down and similar functions try to migrate a SQLite file. SQLite has no lock that
+// serialises whole migrations. If the migrations of two processes conflict, one process fails, retries, and finds that
+// the migration is done.
 const raceTries = 10
 
 // migrate calls work with a goose provider for d's migrations. The provider logs nothing, and ignores migrations that
@@ -153,8 +154,9 @@ func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, directio
 }
 
 // inTime runs work, and returns when ctx ends even if the driver ignores ctx. lib/pq waits for every reply until its
-// connection ends. go-sql-driver/mysql waits in the same way for the reply to a commit. After ctx has ended,
-// work continues in the background until its connection ends. SQLite has no network, so inTime only calls work.
+// connection ends. go-sql-driver/mysql waits in the same way for the reply to a commit. After ctx has ended, work
+// continues in the background until its connection ends. With SQLite, which has no network, and with pgx, which obeys
+// ctx, inTime only calls work.
 func inTime[T any](ctx context.Context, db *sql.DB, d Dialect, work func() (T, error)) (T, error) {
 	if d == SQLite || bounded.IsPgx(db) {
 		return work()

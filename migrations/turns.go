@@ -21,15 +21,15 @@ const (
 	unlockLimit = 5 * time.Second
 )
 
-// turns describes the lock that serialises processes which migrate at the same time. The lock belongs to the database
-// session that migrates. On Postgres it is an advisory lock, on MySQL and MariaDB GET_LOCK.
+// turns describes a lock under which only one process at a time migrates. The lock belongs to the database session that
+// migrates. On Postgres it is an advisory lock. On MySQL and MariaDB it is a lock of GET_LOCK.
 type turns struct {
 	dialect Dialect
 	name    string
 }
 
-// take polls until the session has the lock or ctx ends. If a request for the lock fails, the session may have the
-// lock, so the method closes the session.
+// take polls until the session has the lock or ctx ends. If a request for the lock fails, the server may have granted
+// the lock to the session. So the method closes the session.
 func (t turns) take(ctx context.Context, conn *sql.Conn) error {
 	for {
 		n, err := t.ask(ctx, conn, "lock")
@@ -69,8 +69,8 @@ func (t turns) ask(ctx context.Context, conn *sql.Conn, verb string) (n int, err
 	return n, err
 }
 
-// key returns the parameter that identifies the lock: on MySQL t's name. On Postgres the key is a number:
-// the first eight bytes of a SHA-256 over the name, big-endian.
+// key returns the parameter that identifies the lock in a statement. On MySQL it is the name in t. On Postgres it is a
+// number: the first eight bytes of the SHA-256 of "rowlock migrations " and the name, big-endian.
 func (t turns) key() any {
 	if t.dialect == MySQL {
 		return t.name
@@ -79,9 +79,9 @@ func (t turns) key() any {
 	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // every bit pattern is a key
 }
 
-// ended wraps ctx's error around err if ctx has ended, because drivers then return other errors, such as a bad
-// connection. A driver that opens a connection with ctx's deadline may time out a moment before ctx ends.
-// So the function also checks whether the deadline has passed.
+// If ctx has ended, the function ended returns an error that wraps ctx's error and err. Drivers may return only another
+// error in this case, such as a bad connection. A driver that opens a connection with ctx's deadline may time out a
+// moment before ctx ends. So the function also checks whether the deadline has passed.
 func ended(ctx context.Context, err error) error {
 	end := ctx.Err()
 	if deadline, ok := ctx.Deadline(); ok && end == nil && !time.Now().Before(deadline) {

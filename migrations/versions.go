@@ -89,7 +89,7 @@ func (v versions) ensure(ctx context.Context, db database.DBTxConn) error {
 // Tablename returns the version table's name without quotes. goose only checks that the name is not empty.
 func (v versions) Tablename() string { return v.table.Version() }
 
-// TableExists implements a method of goose's store interface that is optional.
+// TableExists implements an optional method of goose's store interface.
 func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
 	_, name, qualified := strings.Cut(v.table.Version(), ".")
 	if !qualified {
@@ -98,8 +98,8 @@ func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, 
 	return v.exists(ctx, db, "exists", name)
 }
 
-// exists reports whether the table name exists, with the statement verb. On Postgres the statement itself contains the
-// name.
+// exists runs the statement with the name in the parameter verb. It reports whether the table with the name in the
+// parameter name exists. On Postgres the statement itself contains the name of the table.
 func (v versions) exists(ctx context.Context, db database.DBTxConn, verb, name string) (bool, error) {
 	var args []any
 	if v.dialect != Postgres {

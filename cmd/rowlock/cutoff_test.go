@@ -58,8 +58,8 @@ func cutOff(t *testing.T, w workplace, direct string) {
 }
 
 // holds runs a command under a lock, and returns when the command has written a line. The first result is that line.
-// The second result is a function that waits until the command ends. A command can block by reading from the FIFO named
-// block.
+// The second result is a function: it waits until the command ends, and returns its exit code and its messages. The
+// folder contains a FIFO with the name "block". A command that reads from this FIFO blocks.
 func (w workplace) holds(tb testing.TB, args ...string) (line string, end func() (code int, messages string)) {
 	tb.Helper()
 	require.NoError(tb, syscall.Mkfifo(filepath.Join(w.dir, "block"), 0o600))

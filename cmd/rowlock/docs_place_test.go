@@ -32,8 +32,8 @@ touch at-work
 until [ -e done ]; do sleep 0.02; done
 `
 
-// furnish writes the files that a reader of the page would have into the console's folder: a job to run, certificates,
-// and the client programs of the servers.
+// furnish writes files into the console's folder. A reader of the page would have these files: a job to run,
+// certificates, and the client programs of the servers.
 func (c *console) furnish(t *testing.T) {
 	t.Helper()
 	bin := strings.Split(strings.TrimPrefix(c.place.path(), "PATH="), ":")[0]

@@ -75,7 +75,7 @@ type console struct {
 	steps  []*step
 	place  workplace
 	ours   pair
-	stands map[string]string // the address of the test server for each store that the page names
+	stands map[string]string // maps each store that the page names to the address of a test server
 }
 
 // step is one command of a page, or a file that the page tells the reader to write.
@@ -110,7 +110,7 @@ func (c *console) add(b docs.Block) {
 
 func (c *console) run(t *testing.T) {
 	c.place = newWorkplace(t)
-	c.place.env = append(c.place.env, "ROWLOCK_STORE=local") // readers use a terminal, where rowlock prints no notice about the default store
+	c.place.env = append(c.place.env, "ROWLOCK_STORE=local") // with this value rowlock prints no notice about the default store, as on a reader's terminal
 	c.furnish(t)
 	var script strings.Builder
 	var judged []int
@@ -131,8 +131,9 @@ func (c *console) run(t *testing.T) {
 	}
 }
 
-// asked returns shell code that runs a command, and saves its output and its exit code. The next command can read the
-// exit code, too. If the command runs in the background, the shell code waits until the command has started its work.
+// asked returns shell code that runs a command, and saves its output and its exit code. The next command of the page
+// can also read this exit code, as $?. If the command runs in the background, the shell code waits until the command
+// has started its work.
 func asked(i int, command string) string {
 	if strings.HasSuffix(command, "&") {
 		command = "HOLD=1 " + command + "\nuntil [ -e \"$FOLDER/at-work\" ]; do sleep 0.02; done"
@@ -194,7 +195,8 @@ func alike(text string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(text, " "))
 }
 
-// The check of TestConsolesRun fails for a console block that differs from the real output.
+// The method judge, with which TestConsolesRun checks a command, finds an exit code or an output that differs from the
+// page.
 func TestConsolesThatLieAreFound(t *testing.T) {
 	t.Parallel()
 	for text, right := range map[string]bool{

@@ -95,8 +95,8 @@ func TestDoctorBringsAPostgresUserWithoutRightsToALock(t *testing.T) {
 	}
 }
 
-// The test above for MySQL and MariaDB. There a user without a privilege in a database cannot connect to the database,
-// and does not see its tables.
+// This test checks the same on MySQL and MariaDB. There a user that has no privilege in a database cannot connect to
+// the database, and does not see its tables.
 func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
@@ -119,7 +119,7 @@ func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 				refuses(t, d)
 				assert.Contains(t, d.text(), "ON rowlock_lease_run TO '"+user+"'@'%';")
 
-				admin.do(t, "GRANT DELETE ON rowlock_lease_run TO '"+user+"'@'%'") // this privilege lets the user connect to the database
+				admin.do(t, "GRANT DELETE ON rowlock_lease_run TO '"+user+"'@'%'") // any privilege in the database lets the user connect to it
 				_, d = w.doctor(t, of)
 				refuses(t, d)
 				assert.Contains(t, d.text(), "warning schema: this user may not see whether the tables exist")

@@ -226,13 +226,13 @@ func advisoryOf(dsn string) string {
 }
 
 func databaseOf(dsn string) string {
-	u, _ := url.Parse(dsn) // the test wrote the URL
+	u, _ := url.Parse(dsn) // cannot fail: the URL comes from the test
 	return strings.Trim(u.Path, "/")
 }
 
 // with sets a parameter of a URL.
 func with(dsn, name, value string) string {
-	u, _ := url.Parse(dsn) // the test wrote the URL
+	u, _ := url.Parse(dsn) // cannot fail: the URL comes from the test
 	query := u.Query()
 	query.Set(name, value)
 	u.RawQuery = query.Encode()
@@ -246,7 +246,7 @@ func TestDoctorFindsAPooler(t *testing.T) {
 	w := newWorkplace(t)
 	pooled, direct := testenv.PgBouncer(t)
 	migrated(t, w, direct)
-	for range 3 { // repeats until a named prepared statement is executed a second time
+	for range 3 { // a named prepared statement could fail behind a pooler only when it is executed again
 		found, d := w.doctor(t, pooled)
 		assert.Equal(t, []string{"problem durability", "warning pooler"}, found, d.text())
 	}
@@ -255,7 +255,8 @@ func TestDoctorFindsAPooler(t *testing.T) {
 	assert.Contains(t, d.text(), "name the server itself in --store")
 }
 
-// The same test for MySQL and MariaDB. There the test can set a wrong clock for a session.
+// doctor finds each problem that the test creates on a MySQL or MariaDB server, and no other problem. On these servers
+// the test can set a wrong clock for its own sessions.
 func TestDoctorOnMySQL(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {

@@ -19,9 +19,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// If a seal can never succeed, the error contains a command line that resets the mark. A shell can run this command
-// line as printed, whatever characters the names contain. After the command the rejected holder can seal,
-// and the earlier holder is rejected.
+// If a holder can never seal, the error contains a command line that resets the mark. A shell can run this command line
+// as printed, whatever characters the names contain. After the reset this holder can seal. The holder that had sealed
+// before the reset is then rejected.
 func TestTheLineThatAnErrorPrintsResets(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]struct {

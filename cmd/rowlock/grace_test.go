@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// When the lock is lost, a command that ignores TERM is killed before its lease ends in the store, whatever the value
-// of --grace is. When the next holder acquires the lock, no process of the command is running.
+// When the lock is lost, rowlock kills a command that ignores TERM before the lease ends in the store. This also holds
+// if --grace is longer than the lease. When the next holder acquires the lock, no process of the command is running.
 func TestTheGraceEndsBeforeTheLease(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB, workplace) string{

@@ -52,7 +52,7 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 			{"migrate", "up"},
 		} {
 			if args[0] == "migrate" && regexp.MustCompile("^(redis|redlock|etcd|zk)").MatchString(store) {
-				continue // the script keyvalue_usage tests subcommands that need tables on a store without tables
+				continue // on a store without tables, migrate is a usage error, which the script keyvalue_usage tests
 			}
 			w := newWorkplace(t)
 			cases.Go(func() { unavailable(t, w, append([]string{"--store", store}, args...)) })
@@ -74,8 +74,8 @@ func TestLockedFileIsUnavailable(t *testing.T) {
 	unavailable(t, w, []string{"run", "job", "--store", "sqlite:locks.db", "--", "touch", "never"})
 }
 
-// unavailable checks that rowlock exits with code 69 within hangLimit, and that rowlock ran no command.
-// It may run in any goroutine, so it marks the test as failed without ending it.
+// unavailable checks that rowlock exits with code 69 within hangLimit, and that rowlock ran no command. The function
+// may run in any goroutine. So if a check fails, the function marks the test as failed, and does not end the test.
 func unavailable(tb testing.TB, w workplace, args []string) {
 	start := time.Now()
 	output, err := w.command(tb, hangLimit, "rowlock", args...).CombinedOutput()

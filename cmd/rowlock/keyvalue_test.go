@@ -69,8 +69,8 @@ func redisCluster(tb testing.TB) func(testing.TB, workplace) string {
 
 var zookeeperBegan sync.Once
 
-// zookeeperStore returns the address of a ZooKeeper store. The first call acquires a lock once, because a new server
-// loads classes for each kind of request, which takes long on a busy machine.
+// zookeeperStore returns the address of a ZooKeeper store. The first call also acquires a lock once. During this
+// acquire a new server loads Java classes, which may take long on a busy machine.
 func zookeeperStore(tb testing.TB, w workplace) string {
 	tb.Helper()
 	addr := testenv.DSN(tb, testenv.EngineZooKeeper)
@@ -88,7 +88,7 @@ func zookeeperStore(tb testing.TB, w workplace) string {
 }
 
 // redlockStore returns a function that returns the address of a Redlock store of three servers. The first call of that
-// function starts the servers, and all subtests of tb share them. Each server may vote at once, as if it had been
+// function starts the servers, and all subtests of tb share them. Each server grants locks at once, as if it had been
 // running for a long time. The time limits are long, because servers on this machine may be slow.
 func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
 	tb.Helper()
@@ -110,7 +110,7 @@ func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
 	}
 }
 
-// giveVote makes a server vote at once as a node of Redlock, without the wait that a new server needs.
+// giveVote lets a new server grant locks at once as a node of Redlock. Without giveVote the node would first wait.
 func giveVote(tb testing.TB, node *redis.Client, prefix string) {
 	tb.Helper()
 	run := node.InfoMap(tb.Context(), "server").Item("Server", "run_id")
@@ -151,8 +151,8 @@ func TestAdviceIsForTheCommandLine(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(w.dir, "never"))
 }
 
-// A Redlock server that may have lost its grants does not vote. Until a majority of the servers votes,
-// rowlock reports the lock as held, and the message says why.
+// A Redlock server that may have lost its data grants no locks for some time. While a majority of the servers grants
+// nothing, rowlock reports the lock as held, and the message says why.
 func TestRedlockWithoutAVoteIsHeld(t *testing.T) {
 	t.Parallel()
 	var addrs []string

@@ -34,7 +34,7 @@ var ownStores = map[string]func(testing.TB) (store string, servers []*testserver
 			s := startServer(tb, testserver.Redis)
 			store, servers = store+s.Addr+",", append(servers, s)
 		}
-		return strings.TrimSuffix(store, ",") + "?max_ttl=2s&node_timeout=500ms", servers // a new server votes after max_ttl
+		return strings.TrimSuffix(store, ",") + "?max_ttl=2s&node_timeout=500ms", servers // a new server grants locks only after max_ttl
 	},
 	"etcd": func(tb testing.TB) (string, []*testserver.Server) {
 		s := startServer(tb, testserver.Etcd)

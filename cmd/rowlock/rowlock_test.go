@@ -20,8 +20,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// TestMain runs the command rowlock if the test binary was started under that name. So the command has the race
-// detector if the tests have it.
+// TestMain runs the command rowlock if the test binary was started under that name. So if the tests are built with the
+// race detector, the command has the race detector, too.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "rowlock" {
 		main()
@@ -85,7 +85,7 @@ var (
 	ofForgetful = regexp.MustCompile("^(etcd|zookeeper)$")
 )
 
-// others matches every text that the pattern than does not match.
+// others is a pattern that matches a text if the pattern in the field than does not match the text.
 type others struct{ than *regexp.Regexp }
 
 func ofOthers(than *regexp.Regexp) others { return others{than} }

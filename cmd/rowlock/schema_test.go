@@ -92,8 +92,8 @@ func (w workplace) run(tb testing.TB, args ...string) (int, string) {
 	return 0, string(output)
 }
 
-// If a user's own migrations have created the tables, the command uses the tables, and does not migrate them.
-// The message of migrate says that other migrations have created the tables.
+// If a user's own migrations have created the tables, "rowlock run" uses the tables. "rowlock migrate" does not change
+// the tables, and its message says that other migrations have created them.
 func TestTablesOfOtherMigrations(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

@@ -101,7 +101,7 @@ func securedRedis(tb testing.TB, p pair, args ...string) string {
 	}
 	root := redis.NewClient(&redis.Options{Addr: plain})
 	defer root.Close()
-	giveVote(tb, root, "secured") // otherwise the new servers of a redlock store would not vote
+	giveVote(tb, root, "secured") // otherwise the new servers of a redlock store would grant no locks at first
 	require.NoError(tb, root.ACLSetUser(tb.Context(), "app", "on", ">"+secret, "~secured*", "&secured*",
 		"+eval", "+evalsha", "+info", "+scan", "+subscribe", "+ssubscribe", "+publish", "+time", "+cluster|shards", "+cluster|slots",
 		"+hget", "+hmget", "+hset", "+del", "+pexpire").Err())

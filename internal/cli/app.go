@@ -31,8 +31,8 @@ type app struct {
 	code    int    // the exit code if there is no error
 }
 
-// newWaiting returns the display that shows who holds the lock while a command waits. It draws a line that is updated
-// only if the format of messages is text.
+// newWaiting returns the display that shows who holds the lock while a command waits. On a terminal the display
+// includes a line that changes every second, but only with --log-format=text and without --quiet.
 func (a *app) newWaiting(limit time.Duration) *terminal.Waiting {
 	if a.format == terminal.FormatText && !a.quiet {
 		return terminal.NewWaiting(a.log, a.std.Err, limit)
@@ -124,8 +124,8 @@ func (a *app) key(cmd *cobra.Command, args []string) error {
 	return checkName("NAME", args[0], driver.MaxName)
 }
 
-// checkName returns a usage error if s has more bytes than the parameter most says, or is not UTF-8. The parameter what
-// names the argument.
+// checkName returns a usage error if the text s is not UTF-8, or is longer than the limit in the parameter most, in
+// bytes. The parameter what is the name of the argument for the error.
 func checkName(what, s string, most int) error {
 	if len(s) > most || !utf8.ValidString(s) {
 		return exit.Usagef("%s: want at most %d bytes of UTF-8", what, most)

@@ -122,8 +122,8 @@ Other users of the machine can see a password in --store. They cannot see a pass
 	return root
 }
 
-// asUsage turns an error of cobra into a usage error. An error comes from cobra if no code of a subcommand has started
-// yet.
+// asUsage turns an error of cobra into a usage error. The parameter started says whether the code of a subcommand has
+// started. If it has not, the error comes from cobra.
 func asUsage(err error, started bool) error {
 	if !started && exit.Code(err) == exit.Internal {
 		what, like, found := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
@@ -149,8 +149,8 @@ func exitCodesTopic() *cobra.Command {
 	return topic
 }
 
-// refuseUnknownHelp makes "rowlock help" return a usage error for an unknown subcommand. Without it cobra reports no
-// error.
+// refuseUnknownHelp makes "rowlock help" return a usage error for an unknown subcommand. cobra itself reports no error
+// for an unknown subcommand.
 func refuseUnknownHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, help := range root.Commands() {

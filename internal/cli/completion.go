@@ -67,7 +67,7 @@ func completeWords(root *cobra.Command) {
 	for _, cmd := range subcommands(root) {
 		each(cmd)
 		if cmd.Name() != "run" && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
-			cmd.ValidArgsFunction = cobra.NoFileCompletions // the argument is the name of a lock, and not a file; run is different, because its arguments include a command
+			cmd.ValidArgsFunction = cobra.NoFileCompletions // these arguments are no file names; the arguments of run include a command, so file names are useful there
 		}
 	}
 }

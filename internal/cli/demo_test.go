@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// eachDemoStore calls test with the options that name a store: once without options, and once for a migrated store of
-// each kind.
+// eachDemoStore calls the function test several times: once without options, and once for a store of each kind whose
+// tables exist. The parameter where contains the options that name the store.
 func eachDemoStore(t *testing.T, test func(t *testing.T, where ...string)) {
 	t.Helper()
 	t.Parallel()

@@ -73,7 +73,7 @@ func (a *app) resetAll(ctx context.Context) error {
 	})
 }
 
-// reset calls do, which resets marks, and writes a message about the result.
+// reset calls the function do, which resets marks. If that succeeds, it writes a message about the reset.
 func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, do func(context.Context, *fence.Guard) error) error {
 	return a.withMarks(ctx, inspectTimeout, func(ctx context.Context, s *store.Store) error {
 		if err := s.DB.PingContext(ctx); err != nil {

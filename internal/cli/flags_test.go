@@ -11,7 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// A duration needs a unit. Only flags for which no limit makes sense accept inf.
+// A duration needs a unit. A flag accepts the value inf only if the flag may mean "without a limit".
 func TestDurations(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{"0": 0, "500ms": 500 * time.Millisecond, "1h30m": 90 * time.Minute, "30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "inf": terminal.Forever} {

@@ -29,7 +29,7 @@ type historyView struct {
 // runView is the output for one run or one refusal. Times come from the store's clock.
 type runView struct {
 	StartedAt time.Time `json:"started_at"`   // when the lock was granted, or the request was refused
-	Outcome   string    `json:"outcome"`      // of a run: exited, timeout, lost or failed, or without a recorded end running or unfinished; of a refusal: held or skipped
+	Outcome   string    `json:"outcome"`      // of a run: exited, timeout, lost or failed, or running or unfinished if no end is recorded; of a refusal: held or skipped
 	ExitCode  *int      `json:"exit_code"`    // the exit code of rowlock run; null if no end was recorded
 	Took      *float64  `json:"took_seconds"` // the duration of the run; null if no end was recorded
 	Waited    float64   `json:"waited_seconds"`
@@ -120,7 +120,7 @@ func newHistoryView(status driver.Status, list []history.Record, limit int) hist
 		switch {
 		case r.Outcome != job.Running:
 			run.ExitCode, run.Took = &r.Code, &took
-		case status.State != driver.StateHeld || status.Token != r.Token && status.Token != 0: // with token 0 the store does not report which grant holds the lock
+		case status.State != driver.StateHeld || status.Token != r.Token && status.Token != 0: // if status.Token is 0, the store does not report which grant holds the lock
 			run.Outcome = unfinished
 		}
 		v.Runs = append(v.Runs, run)

@@ -110,21 +110,22 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	return code, err
 }
 
-// Endings of the message that says what did not happen because of a signal.
+// When a signal ends a wait, the message ends with one of these texts, which says what did not happen.
 const (
 	commandNotStarted = "the command was not started"
 	lockNotPaused     = "the lock was not paused"
 )
 
-// interrupted writes a message that the signal sig has ended the wait, and returns the exit code.
+// interrupted writes a message which says that the signal sig has ended the wait. It returns the exit code.
 func (a *app) interrupted(sig os.Signal, name, outcome string) int {
 	a.log.Say(terminal.Notice, "interrupted", fmt.Sprintf("%s while waiting for %q: %s", sig, name, outcome),
 		slog.String("namespace", a.namespace), slog.String("name", name))
 	return exit.Signal + system.Number(sig)
 }
 
-// refused handles a lock that another process holds, or a tick that is done, according to --on-conflict. It returns the
-// exit code or the error.
+// refused handles the error of an acquire. If another process holds the lock, or the tick is already done, refused
+// writes a message, and returns an exit code. The code depends on --on-conflict and, for a held lock, on -E. It returns
+// any other error unchanged.
 func (a *app) refused(f runFlags, name string, err error) (int, error) {
 	var held *rowlock.HeldError
 	var attrs []slog.Attr
@@ -159,7 +160,7 @@ func (a *app) trace(heldByOther func(rowlock.HeldByOtherEvent)) *rowlock.Trace {
 		},
 		RenewalFailed: func(e rowlock.RenewalFailedEvent) {
 			level := terminal.Event
-			if e.Failures == 1 { // only the first failure in a row writes a message
+			if e.Failures == 1 { // only the first of several failures in a row writes a warning for people
 				level = terminal.Warn
 			}
 			a.log.Say(level, "renewal failed", fmt.Sprintf("could not renew %q; it is lost in %s unless that succeeds: %s", e.Name, e.Left.Round(time.Millisecond), terminal.Plain(e.Err)),

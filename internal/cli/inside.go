@@ -19,7 +19,7 @@ type inside struct {
 	giveUp context.CancelCauseFunc
 }
 
-// inside returns an inside for one wait with the context ctx.
+// The method inside returns the value of type inside for one wait with the context ctx.
 func (a *app) inside(ctx context.Context, s *store.Store) *inside {
 	wait, giveUp := context.WithCancelCause(ctx)
 	return &inside{job.Outers(a.std.Env), s.Hash(), wait, giveUp}
@@ -28,8 +28,8 @@ func (a *app) inside(ctx context.Context, s *store.Store) *inside {
 // end releases the resources of i after the wait.
 func (i *inside) end() { i.giveUp(nil) }
 
-// holds ends the wait and returns a usage error if held describes a lock under which this process runs.
-// Otherwise it returns nil.
+// holds checks whether the parameter held describes a lock under which this process runs. If it does, holds ends the
+// wait and returns a usage error. Otherwise it returns nil.
 func (i *inside) holds(held *rowlock.HeldError) error {
 	err := job.Itself(i.outers, i.store, held)
 	if err != nil {
@@ -38,8 +38,8 @@ func (i *inside) holds(held *rowlock.HeldError) error {
 	return err
 }
 
-// heldByOther returns a function for a trace. The function shows the present holder with w, unless the refusal ends the
-// wait.
+// heldByOther returns a function for a trace. For each refused attempt the function calls the method holds. If holds
+// does not end the wait, the function shows the lock's holder on the display w.
 func (i *inside) heldByOther(w *terminal.Waiting) func(rowlock.HeldByOtherEvent) {
 	return func(e rowlock.HeldByOtherEvent) {
 		if i.holds(e.Held) == nil {

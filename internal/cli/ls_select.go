@@ -50,7 +50,8 @@ func (w *selection) check(all bool) error {
 	return nil
 }
 
-// pattern replaces slashes in a text, because path.Match treats a slash as a separator that * does not match.
+// pattern replaces each slash in a text with a zero byte. Otherwise the * of a pattern would not match a slash in a
+// name: path.Match treats a slash as a separator.
 func pattern(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
 // of returns the locks of list that match the selection, sorted. The result is never nil, so an empty list is [] in

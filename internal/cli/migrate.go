@@ -70,8 +70,8 @@ func (a *app) migrateDown() *cobra.Command {
 	return cmd
 }
 
-// tellMigrations calls work, and writes a message for each migration that work has applied or rolled back.
-// The parameter did is the verb of the message.
+// tellMigrations calls the function work, and writes a message for each migration that this function has applied or
+// rolled back. The parameter did is the verb of the messages.
 func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, work func() error) error {
 	applied := func() (map[string]bool, []string, error) {
 		list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(a.table))
@@ -110,7 +110,7 @@ func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, wo
 func refuseWhileHeld(ctx context.Context, s *store.Store) error {
 	kinds := []*store.Store{s}
 	if s.At.Session != "" {
-		kinds = append(kinds, &store.Store{Backend: s.Leases}) // the tables of lease rows are dropped, too
+		kinds = append(kinds, &store.Store{Backend: s.Leases}) // the rollback also drops the table of lease rows, so its locks count as well
 	}
 	for _, of := range kinds {
 		list, err := of.Backend.List(ctx, "", true)

@@ -60,15 +60,15 @@ every other lock of that connection. The holder detects the loss at once. If ls 
 	return cmd
 }
 
-// spared returns an error if the lock is paused and --live was given, because "rowlock release --live" ends leases and
-// not pauses.
+// spared returns an error if the lock is paused and --live was given. "rowlock release --live" ends a lease, but never
+// a pause.
 func spared(ctx context.Context, s *store.Store, key driver.Key, token driver.Token, live bool) error {
 	if !live || !s.Backend.Capabilities().Pauses {
 		return nil // without --live the store itself refuses to end a pause
 	}
 	now, err := s.Backend.Inspect(ctx, key)
 	if err != nil || now.State != driver.StatePaused || now.Token != token {
-		return nil // the request that follows reports the error
+		return nil // ignored: the release that follows reports the error
 	}
 	return &driver.Held{Reason: driver.Paused, Holder: now.Holder, Note: now.Note, Token: now.Token}
 }

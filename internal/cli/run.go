@@ -29,7 +29,7 @@ type runFlags struct {
 	onConflict   string
 	conflictCode int
 	once         string        // the tick for which the command runs; empty: the command has no tick
-	oncePer      time.Duration // the length of the ticks, as another way to set once
+	oncePer      time.Duration // the length of the ticks, from which the field once is computed; zero if not given
 	slots        int           // the number of slots; zero if the lock has no slots
 	holder, note string
 	dryRun       bool
@@ -145,10 +145,11 @@ func checkRunArgs(dash int, args []string) error {
 	return nil
 }
 
-// mostSlots is the largest number of locks for which one call of the library can wait.
+// mostSlots is the largest value of --slots. One call of the library can wait for at most this many locks.
 const mostSlots = 64
 
-// names returns the names of the locks, of which the command needs only one: the slots of name, or name itself.
+// names returns the names of the slots, or only the name itself if the lock has no slots. The command needs only one of
+// these locks.
 func (f *runFlags) names(name string) []string {
 	if f.slots == 0 {
 		return []string{name}
@@ -186,8 +187,8 @@ func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 	return nil
 }
 
-// graceWhenLost returns the time between TERM and KILL when the lock is lost. Trust in the lease ends earlier by this
-// time, so that the command is dead before the lease ends. A tenth of the TTL remains for clocks that run at different
+// graceWhenLost returns the time between TERM and KILL when the lock is lost. The margin of the lease is this time plus
+// a tenth of the TTL. So the command is killed before the lease ends, even if the clocks run at slightly different
 // speeds.
 func (f *runFlags) graceWhenLost() time.Duration { return min(f.grace, f.ttl/5) }
 
@@ -215,7 +216,7 @@ func (f *runFlags) refusal(err error) string {
 	}
 }
 
-// acquire acquires one of names. With a tick there is one name.
+// acquire acquires one of the locks with these names. If the run has a tick, there is only one name.
 func (f *runFlags) acquire(ctx context.Context, locker *rowlock.Locker, names []string) (*rowlock.Lease, error) {
 	if f.once != "" {
 		return locker.AcquireOnce(ctx, names[0], f.once)

@@ -83,7 +83,7 @@ func TestPasswordsAreNeverWritten(t *testing.T) {
 		for i, store := range stores {
 			env, args := []string{home}, slices.Concat(strings.Fields(path), []string{"--store", store}, arguments)
 			switch {
-			case i%3 == 1: // each combination of subcommand and store is tested in one of three ways: with the option, with JSON messages, or with the variable
+			case i%3 == 1: // each store is tested in one of three ways: with the option --store, with the option and JSON messages, or with the variable ROWLOCK_STORE
 				args = append([]string{"--log-format", "json"}, args...)
 			case i%3 == 2 && cmd.Root().Name()+" demo" != strings.TrimSuffix(cmd.CommandPath(), " stock"): // the demonstration ignores the variable
 				env, args = append(env, "ROWLOCK_STORE="+store), slices.Concat(strings.Fields(path), arguments)

@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Without --store and ROWLOCK_STORE, the lock is in a file that excludes only this user's processes on this machine.
-// If stderr is not a terminal, rowlock says so on stderr: for example under cron, which removes environment variables.
-// rowlock writes no such message if --store names the file or is local.
+// Without --store and ROWLOCK_STORE, the lock is in a file that excludes only this user's processes on this machine. If
+// stderr is not a terminal, rowlock writes a message about this limit to stderr. The message is meant for jobs of cron,
+// for example, because cron removes environment variables such as ROWLOCK_STORE. rowlock writes no such message if
+// --store names the file or is local.
 func TestTheDefaultStoreSaysHowFarItReaches(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,13 +15,13 @@ import (
 // globalFlags lists the flags that every subcommand has. Each of them has an environment variable.
 var globalFlags = []string{"store", "namespace", "table", "log-format", "quiet"}
 
-// withoutVariable names the options that have no environment variable. A run inside the command would inherit the
-// variable, and silently not run.
+// withoutVariable contains the options of run that have no environment variable. A "rowlock run" inside the command
+// would inherit a variable such as ROWLOCK_DRY_RUN, and would silently not run its own command.
 var withoutVariable = map[string]bool{"help": true, "dry-run": true, "once": true, "once-per": true}
 
-// withVariables returns the names of cmd's flags that have an environment variable: the global flags,
-// and the flags of run, which configure a job, except withoutVariable. Options for a single action of an operator, such
-// as release --token, have no variable either.
+// withVariables returns the names of cmd's flags that have an environment variable. Every global flag has one. The
+// flags of run have one, because they configure a job, except for the flags in withoutVariable. Options for a single
+// action of an operator, such as release --token, have no variable either.
 func withVariables(cmd *cobra.Command) []string {
 	names := slices.Clone(globalFlags)
 	if cmd.Name() != "run" {
@@ -47,7 +47,7 @@ func fromEnvironment(flags *pflag.FlagSet, env system.Environment, names ...stri
 		f := flags.Lookup(name)
 		value := env.Get(variable(name))
 		if f == nil || f.Changed || value == "" || variable(name) == job.EnvHolder && job.Nested(env) {
-			continue // inside a run, ROWLOCK_HOLDER names the holder of the outer lock
+			continue // an outer "rowlock run" has set ROWLOCK_HOLDER to the holder of its own lock
 		}
 		if err := f.Value.Set(value); err != nil {
 			return exit.Usagef("%s=%s: %w", variable(name), value, inWords(err))

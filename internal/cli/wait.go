@@ -104,7 +104,8 @@ func (a *app) awaitFree(ctx context.Context, s *store.Store, key driver.Key, lim
 }
 
 // wakeUps returns a channel that receives when key may be free. The channel is nil if the store does not notify every
-// waiter: in SQL databases a release notifies only one waiter, which should then acquire the lock.
+// waiter. In SQL databases a release notifies only one waiter. If that waiter did not acquire the lock, the
+// notification would be lost, so "rowlock wait" does not use it.
 func wakeUps(ctx context.Context, s *store.Store, key driver.Key) (woken <-chan struct{}, stop func()) {
 	n, tells := s.Backend.(driver.Notifier)
 	if !tells || s.At.KeyValue == nil {

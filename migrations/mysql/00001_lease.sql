@@ -15,8 +15,8 @@ CREATE TABLE IF NOT EXISTS rowlock_lease (
     note         TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why the lock is held, for people
     acquired_at  DATETIME(6)    NOT NULL, -- when the lock was granted
     expires_at   DATETIME(6)    NOT NULL, -- when the lease ends, unless the holder renews it before
-    held_until   DATETIME(6)    NOT NULL, -- until this time no other holder is granted the lock. A release that neither reserves the lock
-                                          -- nor has a minimum hold to wait for sets 1970, so that the lock is free even if the clock is set back
+    held_until   DATETIME(6)    NOT NULL, -- until this time no other holder is granted the lock. A release sets 1970, so that the lock is free
+                                          -- even if the clock is set back; with a reservation or a minimum hold, it sets the time when that ends
     reserved_for CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL, -- the process for which the last release reserved the lock until
                                                                       -- held_until (for 50 ms); NULL while the lock is held
     done         VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL, -- the last tick that a release recorded as done; NULL if there is none

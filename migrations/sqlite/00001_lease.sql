@@ -13,8 +13,8 @@ CREATE TABLE rowlock_lease (
     note         TEXT    NOT NULL, -- why the lock is held, for people
     acquired_at  INTEGER NOT NULL, -- when the lock was granted
     expires_at   INTEGER NOT NULL, -- when the lease ends, unless the holder renews it before
-    held_until   INTEGER NOT NULL, -- until this time no other holder is granted the lock. A release that neither reserves the lock
-                                   -- nor has a minimum hold to wait for sets 0, so that the lock is free even if the clock is set back
+    held_until   INTEGER NOT NULL, -- until this time no other holder is granted the lock. A release sets 0, so that the lock is free
+                                   -- even if the clock is set back; with a reservation or a minimum hold, it sets the time when that ends
     reserved_for TEXT    NULL,     -- the waiter for which the last release reserved the lock until held_until (for 50 ms); NULL while the lock is held
     done         TEXT    NULL,     -- the last tick that a release recorded as done; NULL if there is none
     PRIMARY KEY (namespace, name)

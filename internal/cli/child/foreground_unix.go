@@ -10,14 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Foreground manages which process group is in the foreground of the controlling terminal, if there is one.
-// The command has its own process group, which starts in the background. If the command reads from the terminal,
-// the system stops it (termios(3): SIGTTIN, SIGTTOU). Only then does rowlock lend the terminal, by making the command's
-// group the foreground group. In "rowlock run … | less", for example, less must keep the terminal.
+// Foreground manages which process group is in the foreground of the controlling terminal, if there is one. The command
+// has its own process group, which starts in the background. If the command reads from the terminal, the system stops
+// it (termios(3): SIGTTIN, SIGTTOU). rowlock then lends the terminal to the command: it makes the command's group the
+// foreground group. rowlock does not lend the terminal before, because other programs may need it: for example less in
+// "rowlock run … | less".
 type Foreground struct {
 	tty     *os.File
 	lent    bool
-	suspend bool // the suspend key was pressed before the terminal was lent
+	suspend bool // the suspend key was pressed, and rowlock has not been suspended since then
 }
 
 // Forward forwards a signal to the command.
@@ -29,17 +30,17 @@ func (t *Foreground) Forward(c *Process, sig os.Signal) {
 // ChildPaused is called after the signal sig has stopped the command. If the stop has nothing to do with the terminal,
 // ChildPaused does nothing, because the process that stopped the command also has to continue it.
 //
-// If the user has pressed the suspend key, ChildPaused calls suspend, which suspends rowlock, so that the shell gets
-// the terminal back. While rowlock is suspended, no lease is renewed. suspend returns true if the lease is still
-// trusted afterwards. Only then does ChildPaused continue the command.
+// If the user has pressed the suspend key, ChildPaused calls the function suspend, which suspends rowlock. The shell
+// then gets the terminal back. While rowlock is suspended, no lease is renewed. When rowlock continues, the function
+// returns whether the lease is still trusted. ChildPaused continues the command only if the lease is trusted.
 func (t *Foreground) ChildPaused(c *Process, sig syscall.Signal, suspend func() (trusted bool)) {
 	if !t.open() {
 		return
 	}
 	switch sig {
 	case unix.SIGTTIN, unix.SIGTTOU:
-		// If the suspend key was pressed before, TSTP is pending in the group, and CONT would cancel it.
-		// So rowlock then suspends the command, and does not lend the terminal.
+		// If the user pressed the suspend key before, the signal TSTP is pending in the command's group, and the signal
+		// CONT would cancel TSTP. So in this case rowlock does not lend the terminal, and suspends itself as for TSTP.
 		if !t.suspend && t.lend(c) {
 			c.signal(unix.SIGCONT)
 			return

@@ -42,8 +42,8 @@ func TestAGuardThatWasToldNoGroup(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Promise: a guard that received neither a mark nor a group kills no process. If the guard searched for an empty mark,
-// it would match every process that has overwritten its environment.
+// Promise: a guard that has received nothing from rowlock kills no process. It has no process group, and no environment
+// variable to search for. A search for an empty text would find every process that has overwritten its environment.
 func TestAGuardThatWasToldNothing(t *testing.T) {
 	alive, theirs, err := os.Pipe()
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
-// guardArgument is the only argument with which this program runs as the guard of another rowlock process.
+// guardArgument starts this program as the guard of another rowlock process, if it is the only argument.
 const guardArgument = "__guard"
 
 // IsGuard reports whether this process was started as a guard.
@@ -84,7 +84,7 @@ func BeGuard(pipe io.Reader) int {
 	text, _ := io.ReadAll(pipe) // returns when rowlock closes the pipe or dies
 	mark, id, marked := strings.Cut(string(text), "\n")
 	switch group, err := strconv.Atoi(strings.TrimSpace(id)); {
-	case !marked: // rowlock had not started the command
+	case !marked: // rowlock died before it started the command, so there is no process to kill
 	case err != nil:
 		killMarked(mark)
 	case group > 1:

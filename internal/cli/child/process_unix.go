@@ -91,7 +91,7 @@ func (c *Process) awaitGroup() {
 	const longest = 50 * time.Millisecond
 	for pause := time.Millisecond; ; pause = min(2*pause, longest) {
 		var status unix.WaitStatus
-		for pid := 1; pid > 0; { // wait for orphans that this process has adopted
+		for pid := 1; pid > 0; { // reap each ended process of the group; this process has adopted the orphans
 			pid, _ = unix.Wait4(-c.group, &status, unix.WNOHANG, nil)
 		}
 		if errors.Is(unix.Kill(-c.group, 0), unix.ESRCH) {

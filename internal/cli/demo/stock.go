@@ -53,7 +53,7 @@ func (d *Demo) sell(ctx context.Context, who string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = locker.Close() }() // Do has already returned an error of a release
+	defer func() { _ = locker.Close() }() // no lease is left: Do has released each lease, and has returned any error of the release
 	for more := true; more; {
 		err := locker.Do(ctx, Lock, func(ctx context.Context, _ *rowlock.Lease) error {
 			return d.guard.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {

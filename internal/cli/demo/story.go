@@ -25,7 +25,7 @@ const (
 	demoTTL      = time.Second            // the TTL of A's lease; B waits until this lease expires
 	demoTTLAwake = 10 * time.Second       // the TTL of the other leases, long enough for a busy machine
 	demoStep     = 300 * time.Millisecond // the duration of a worker's computation, and the delay between B's release and A's continuation
-	demoBelieved = 2 * Timeout            // the lease that A believes to have; longer than the demonstration
+	demoBelieved = 2 * Timeout            // the TTL that the backend reports to A; longer than the demonstration
 )
 
 // balance is the name of the row that both workers change.
@@ -67,7 +67,7 @@ func (d *Demo) PausedWorker(ctx context.Context, fenced bool) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = locker.Close() }() // A's lease is lost on purpose; Do has already returned other errors
+		defer func() { _ = locker.Close() }() // ignored: A's lease is lost on purpose, and Do has returned the errors of the other leases
 		*w.locker = locker
 	}
 	fmt.Fprintf(d.Out, "The balance is %d. A withdraws %d, B deposits %d, each under the same lock.\n", demoBalance, demoWithdraw, demoDeposit)
@@ -103,7 +103,7 @@ func (s *pauseStory) tell(ctx context.Context) error {
 		return err
 	}
 	_ = old.Release(ctx) // the error does not matter: the lease has expired
-	if s.fenced {        // without the fence, A believes that its work is done
+	if s.fenced {        // with the fence A's write was rejected, so A repeats its work
 		if err := s.change(ctx, s.awake, s.says.a, "starts again: gets the lock", -demoWithdraw); err != nil {
 			return err
 		}
@@ -151,8 +151,8 @@ func (s *pauseStory) writeLate(ctx context.Context, old *rowlock.Lease, amount i
 	return nil
 }
 
-// commit writes the balance: with the fence in a transaction that begins with a check, without the fence in a single
-// statement.
+// commit writes the balance. With the fence it writes in a transaction that begins with a check. Without the fence it
+// runs a single statement.
 func (s *pauseStory) commit(ctx context.Context, amount int64) error {
 	var err error
 	if s.fenced {

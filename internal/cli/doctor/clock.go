@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// clockTolerated is the largest difference between the clocks of the store and of this machine that causes no warning.
+// clockTolerated is the largest difference between the clocks of the store and of this machine that causes no warning,
+// beyond the possible error of the measurement.
 const clockTolerated = time.Second
 
 // clockRounds is how many times a clock is read. doctor uses the answer with the shortest round trip.
 const clockRounds = 3
 
-// measureClock returns how far the clock that the function ask reads is ahead of this machine's clock, and the possible
-// error. The server reads its clock between the request and the reply. measureClock assumes the middle of the round
-// trip, so the error is at most half of the round trip.
+// measureClock calls the function ask, which reads a server's clock. It returns how far the server's clock is ahead of
+// this machine's clock, and the possible error of this result. measureClock assumes that the server read its clock in
+// the middle of the round trip. So the error is at most half of the round trip.
 func measureClock(ctx context.Context, ask func(context.Context) (time.Time, error)) (ahead, giveOrTake time.Duration, err error) {
 	quickest := time.Duration(-1)
 	for range clockRounds {
@@ -32,7 +33,8 @@ func measureClock(ctx context.Context, ask func(context.Context) (time.Time, err
 	return ahead, quickest / 2, nil
 }
 
-// clockCheck compares the clock of a server with the clock of this machine. The parameter of names the server.
+// clockCheck compares the clock of a server with the clock of this machine. The parameter of contains the name of the
+// server.
 func clockCheck(of string, ask func(context.Context) (time.Time, error)) check {
 	return check{"clock", func(ctx context.Context, r *Report) error {
 		ahead, giveOrTake, err := measureClock(ctx, ask)

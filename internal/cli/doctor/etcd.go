@@ -64,8 +64,8 @@ func (r *Report) alarm(text string) {
 	r.problem("alarm", "an alarm is active: "+text, do)
 }
 
-// etcdPrivileges checks whether this user may write the key of a lock. It sends a transaction that writes the key only
-// if the key has a negative version. etcd checks the permission, and never writes.
+// etcdPrivileges checks whether this user may write the key of a lock. It sends a transaction that would write the key
+// if the key had a negative version. No key has a negative version, so etcd checks the permission but never writes.
 func etcdPrivileges(ctx context.Context, r *Report, client *clientv3.Client, prefix string) error {
 	key := prefix + "//doctor/"
 	_, err := client.Txn(ctx).If(clientv3.Compare(clientv3.Version(key), "<", 0)).Then(clientv3.OpPut(key, "")).Else(clientv3.OpGet(key)).Commit()
@@ -74,15 +74,15 @@ func etcdPrivileges(ctx context.Context, r *Report, client *clientv3.Client, pre
 		r.ok("privileges", "this user has all privileges that a lock needs")
 	case strings.Contains(err.Error(), "permission denied"):
 		r.problem("privileges", "this user may not read and write the keys "+prefix+"/…", "etcdctl role grant-permission ROLE --prefix=true readwrite "+prefix+"/")
-	case r.has(problem, "alarm"): // with an active alarm etcd may return another error, which says nothing about permissions
+	case r.has(problem, "alarm"): // while an alarm is active, etcd may return another error, which says nothing about privileges
 	default:
 		return err
 	}
 	return nil
 }
 
-// olderThan reports whether a version of three numbers is older than the version in the parameter least. It returns
-// false for a version that it cannot parse.
+// olderThan reports whether the parameter version is older than the parameter least. A version has three numbers. It
+// returns false for a version that it cannot parse.
 func olderThan(version string, least [3]int) bool {
 	var v [3]int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {

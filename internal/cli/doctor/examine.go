@@ -87,8 +87,8 @@ func (r *Report) runAll(ctx context.Context, checks []check) {
 	}
 }
 
-// inspection returns a check that reads the state of a free lock through the backend. During this request the backend
-// checks the configuration of its store.
+// inspection returns a check that asks the backend for the state of a lock. To answer this request, the backend also
+// checks the configuration of its store. The check reports what the backend finds.
 func inspection(namespace string) check {
 	return check{"locks", func(ctx context.Context, r *Report) error {
 		_, err := r.store.Backend.Inspect(ctx, driver.Key{Namespace: namespace, Name: "doctor"})

@@ -25,8 +25,8 @@ func (s database) mysqlPrivileges() []privilege {
 // account matches 'user'@'host' in MySQL's error for a missing privilege on a database.
 var account = regexp.MustCompile(`for user ('[^'\\]*'@'[^'\\]*') to database`)
 
-// mayNotUse handles the error of a user that can log in to the server but has no privilege in the database.
-// It reports the missing privileges, and ends the examination.
+// mayNotUse is called with the error that a user gets if the user can log in to the server but has no privilege in the
+// database. It reports the missing privileges, and ends the examination.
 func (s database) mayNotUse(r *Report, err error) {
 	needed := s.mysqlPrivileges()
 	database := "`" + strings.ReplaceAll(s.At.MySQL.DBName, "`", "``") + "`"
@@ -71,7 +71,7 @@ func (s database) mysqlServer(ctx context.Context, r *Report) error {
 
 func mysqlDurability(r *Report, facts map[string]string) {
 	found := false
-	if v := facts["innodb_flush_log_at_trx_commit"]; v != "1" && v != "3" && v != "" { // the value 3 exists only in MariaDB, and flushes at each commit like 1
+	if v := facts["innodb_flush_log_at_trx_commit"]; v != "1" && v != "3" && v != "" { // the values 1 and 3 flush at each commit; only MariaDB has the value 3
 		r.problem("durability", "innodb_flush_log_at_trx_commit="+v+": a crash of the machine loses the grants of the last second", "set innodb_flush_log_at_trx_commit=1")
 		found = true
 	}

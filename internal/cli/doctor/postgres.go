@@ -80,7 +80,7 @@ func (s database) postgresDurability(r *Report, facts map[string]string) {
 }
 
 // poolerCheck detects a connection pooler. It compares the process id that the login reported with the process id of
-// the server process that answers. A pooler reports its own number at the login.
+// the server process that answers. At the login a pooler reports a number of its own in place of the process id.
 func (s database) poolerCheck(ctx context.Context, r *Report) error {
 	conn, err := s.DB.Conn(ctx)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 //go:embed lua/may.lua
 var mayOnRedis string
 
-// redisChecks returns the checks of one server, or of each primary of a Cluster. The check inspection,
-// which reads the state of a lock, adds what the library itself finds.
+// redisChecks returns the checks of one server, or of each primary of a Cluster. They do not include the library's own
+// findings. The function inspection returns a check that reports these.
 func redisChecks(client redis.UniversalClient, prefix string) []check {
 	return []check{
 		{"server", func(ctx context.Context, r *Report) error {

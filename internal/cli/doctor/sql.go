@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// EXPLAIN statements for the operations that rowlock executes. To make a plan, the database checks the privilege,
-// and executes nothing. The statements are the same in all dialects.
+// EXPLAIN statements for the operations that rowlock executes. For EXPLAIN the database checks the user's privilege,
+// and does not execute the operation. The statements are the same in all dialects.
 //
 //go:embed sql/may/*.sql
 var mayFiles embed.FS
@@ -53,8 +53,8 @@ func (s database) grants(missing []privilege, user string) string {
 	return strings.Join(statements, " ")
 }
 
-// verb returns the words for p in a GRANT statement. On Postgres the UPDATE of the meta table is limited to columns,
-// so that a user that acquires locks cannot change the floor of the tokens.
+// verb returns the words for the privilege p in a GRANT statement. On Postgres the privilege UPDATE on the meta table
+// is limited to some columns. So a user with this privilege cannot change the column floor, which limits the tokens.
 func (s database) verb(p privilege) string {
 	if s.At.Dialect == migrations.Postgres && p == (privilege{"meta", "update"}) {
 		return "UPDATE (epoch, quarantined_until, longest_ttl_us)"
@@ -77,8 +77,8 @@ var (
 	ofHistory   = []privilege{{"run", "select"}, {"run", "insert"}, {"run", "update"}, {"run", "delete"}}
 )
 
-// boundCheck warns of an address without a timeout, with which a program could wait forever for a server that does not
-// answer. The command rowlock has its own time limit.
+// boundCheck warns if the address contains no connect timeout. A program with this address could wait forever for a
+// server that does not answer. The command rowlock has its own time limit.
 func (s database) boundCheck(r *Report) {
 	if len(s.Unbounded) > 0 {
 		r.warn("connect", fmt.Sprintf("the address does not limit a connect: this command gives up after %s, but a program that uses database/sql may wait forever for a server that does not answer", store.ConnectTimeout),
@@ -105,14 +105,14 @@ func errorsOf(rows *sql.Rows) error {
 	return err
 }
 
-// privilegesCheck returns a check that tests each needed privilege. It reports success only if this user can see the
-// tables and no other check has found a missing privilege.
+// privilegesCheck returns a check that tests each needed privilege. It reports success only if no privilege is missing,
+// and no earlier check has found a problem with the tables or the privileges.
 func (s database) privilegesCheck(needed []privilege) check {
 	return check{"privileges", func(ctx context.Context, r *Report) error {
 		var missing, lesser []privilege
 		for _, p := range append(needed[:len(needed):len(needed)], ofHistory...) {
 			switch err := s.may(ctx, p); {
-			case err == nil, store.IsMissingTable(err): // schemaCheck reports a missing table
+			case err == nil, store.IsMissingTable(err): // nothing to report here: schemaCheck reports a missing table
 			case !isDenied(err):
 				return err
 			case p.table == "run":

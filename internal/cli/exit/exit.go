@@ -28,7 +28,7 @@ const (
 	Internal      = 125
 	NotExecutable = 126
 	NotFound      = 127
-	Signal        = 128 // plus the number of the signal
+	Signal        = 128 // the exit code is this number plus the number of the signal
 )
 
 // Codes lists the meaning of each exit code. "rowlock help exit-codes", the manual page and docs/command.md show this
@@ -114,8 +114,8 @@ func inFlags(err error) error {
 	return fmt.Errorf("--%s=%s: %s", flag, m[2], strings.TrimPrefix(err.Error(), m[0]))
 }
 
-// OfInspect adds the exit code to an error of a [driver.Operator]. The parameter unanswered is the exit code if the
-// store did not answer, so that the request may have taken effect.
+// OfInspect adds the exit code to an error of a [driver.Operator]. The parameter unanswered is the exit code for a
+// request that the store did not answer. Such a request may have taken effect.
 func OfInspect(err error, unanswered int) error {
 	var held *driver.Held
 	switch {

@@ -70,9 +70,9 @@ func (s Runs) text(t string) string {
 }
 
 // Begin records the start of a run in the background. The returned channel is closed when the record was written or has
-// failed, at most after recordTimeout. The returned function records the end of the run. A record that cannot be
-// written, because the table is missing, outdated or read-only, causes no error and does not change the exit code.
-// "rowlock doctor" reports such a table.
+// failed, at the latest after recordTimeout. The returned function records the end of the run. If a record cannot be
+// written, there is no error, and the exit code is the same. This happens if the table is missing, outdated or
+// read-only. "rowlock doctor" reports such a table.
 func (s Runs) Begin(r Record) (recorded <-chan struct{}, end func(Record)) {
 	written := make(chan struct{})
 	if s.in.DB == nil {
@@ -120,7 +120,8 @@ func (s Runs) record(r Record) {
 	s.insert(ctx, r)
 }
 
-// insert adds a row, and then deletes the oldest rows, so that Kept rows of the same kind remain.
+// insert adds a row for a run or a refusal. Then it deletes the oldest rows of the same lock and the same kind, so that
+// at most Kept of them remain.
 func (s Runs) insert(ctx context.Context, r Record) {
 	namespace, name := s.text(r.Key.Namespace), s.text(r.Key.Name)
 	running, code := 0, any(r.Code)
@@ -139,8 +140,8 @@ func (s Runs) insert(ctx context.Context, r Record) {
 	_, _ = s.exec(ctx, "run_trim", trim...)
 }
 
-// Prune deletes the history of names that are not in the lock table and have had no run for the duration in the
-// parameter unused. It does nothing if the table is missing.
+// Prune deletes the history of each name that is not in the lock table and has had no run or refusal for a long time.
+// The parameter unused sets that time. It does nothing if the table is missing.
 func (s Runs) Prune(ctx context.Context, unused time.Duration) error {
 	if s.in.DB == nil {
 		return nil

@@ -27,7 +27,7 @@ type Job struct {
 	Recorded       <-chan struct{} // closed when the start of the run has been recorded
 	Signals        *system.Signals
 	Timeout, Grace time.Duration
-	GraceWhenLost  time.Duration // the time between TERM and KILL if the lease is lost; it ends when the lease ends
+	GraceWhenLost  time.Duration // the time between TERM and KILL if the lease is lost; it begins when trust in the lease ends
 
 	Outcome string // the outcome of the run, set at its end
 
@@ -39,11 +39,11 @@ type Job struct {
 
 // Run starts the command, supervises it until no process of its group is left, and releases the lease.
 func (j *Job) Run(path string, argv []string, std system.Stdio) (int, error) {
-	j.Signals.ForwardStops() // before the start, so that no suspend key is missed
+	j.Signals.ForwardStops() // called before the command starts, so that rowlock misses no press of the suspend key
 	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer, j.Slot), std)
 	if err != nil {
 		j.Outcome = Failed
-		_ = j.Lease.Release(context.Background()) // Run returns the error of the start instead
+		_ = j.Lease.Release(context.Background()) // ignored: Run returns the error of the start
 		return 0, err
 	}
 	j.child, j.Outcome = child, Exited
@@ -109,9 +109,9 @@ var errSuspended = errors.New("rowlock was suspended")
 // suspendTimeout is how long rowlock waits for its own writes to the store before it suspends itself.
 const suspendTimeout = 5 * time.Second
 
-// suspend suspends rowlock until the shell continues it, and reports whether the lease is then still trusted.
-// It first waits until rowlock's own writes to the store are done. A process that is suspended inside a transaction
-// would keep a SQLite file locked for every other process, and no TTL would end this.
+// suspend suspends rowlock until the shell continues it, and reports whether the lease is then still trusted. It first
+// waits until rowlock's own writes to the store are done. A process that is suspended inside a transaction would keep a
+// SQLite file locked for all other processes. No TTL would end that lock of the file.
 func (j *Job) suspend() (trusted bool) {
 	<-j.Recorded
 	ctx, cancel := context.WithTimeout(context.Background(), suspendTimeout)
@@ -129,8 +129,8 @@ func (j *Job) suspend() (trusted bool) {
 }
 
 // stop sends TERM to the group, and returns a channel that receives when KILL is due. A second call never delays the
-// KILL. If no time is left, the method does not send TERM, because that would continue a suspended process, which would
-// then run without the lock.
+// KILL. If no time is left, the method does not send TERM, because sending TERM also continues suspended processes.
+// These would then run without the lock.
 func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
 	if at := time.Now().Add(grace); j.killAt.IsZero() || at.Before(j.killAt) {
 		j.killAt, j.given = at, max(grace, 0)
@@ -159,7 +159,7 @@ func (j *Job) release(code int) int {
 }
 
 // releaseDone ends the lease and records its tick, after the command has succeeded. It returns the final exit code. If
-// the tick may be open, a later run may start the command again, so the exit code is not 0.
+// the tick may not have been recorded, a later run may start the command again. Then the exit code is not 0.
 func (j *Job) releaseDone() int {
 	err := j.Lease.ReleaseDone(context.Background())
 	switch {

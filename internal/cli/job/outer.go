@@ -66,9 +66,9 @@ func OuterOf(store string, lease *rowlock.Lease) Outer {
 	return Outer{store, lease.Namespace(), lease.Name(), lease.Holder(), lease.Token()}
 }
 
-// Itself returns an error if the parameter held describes a lock of the list, under which this process runs, so that
-// the process would wait for itself. Otherwise it returns nil. If the store does not report the token, Itself compares
-// only the stores and the names.
+// Itself checks whether this process would wait for itself. The parameter list contains the locks under which this
+// process runs. If the parameter held describes one of them, Itself returns a usage error. Otherwise it returns nil. If
+// the store does not report the token, Itself compares only the stores and the names.
 func Itself(list []Outer, store string, held *rowlock.HeldError) error {
 	for _, o := range list {
 		if held == nil || o.namespace != held.Namespace || o.name != held.Name {
@@ -87,8 +87,9 @@ func locks(e system.Environment, o Outer) string {
 	return strings.TrimSpace(fmt.Sprint(e.Get(envLocks), " ", o))
 }
 
-// Within returns a usage error if this process runs under one of the names in the store, and nil otherwise.
-// A process that waits for one of several slots may wait for itself if it runs under one of them.
+// Within returns a usage error if this process runs under one of the locks with these names, and nil otherwise. The
+// names are the slots for which the process is about to wait. If the process already has one of the slots, it may wait
+// for itself.
 func Within(list []Outer, store, namespace string, names []string) error {
 	for _, o := range list {
 		if o.store == store && o.namespace == namespace && slices.Contains(names, o.name) {
@@ -99,8 +100,8 @@ func Within(list []Outer, store, namespace string, names []string) error {
 	return nil
 }
 
-// under returns the environment of a command that runs under lease. It removes the variables of an outer run before it
-// adds new values, because programs differ in which of two duplicates they read.
+// under returns the environment of a command that runs under lease. It replaces the variables of an outer run. If a
+// variable occurred twice, some programs would read the first value and others the last.
 func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string) system.Environment {
 	const layout = "2006-01-02T15:04:05.000Z07:00"
 	inner := []string{

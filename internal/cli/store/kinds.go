@@ -13,7 +13,7 @@ type kind struct {
 	form    string // the form of its address, for messages
 	port    string // the default port
 	several bool   // true if an address may contain several servers
-	reaches string // which servers, keys or paths processes must share so that a lock excludes them, as a text
+	reaches string // a text for messages: which servers, keys or paths two processes must share, so that a lock excludes one of them
 	Secure  bool   // TLS
 	options []string
 	check   func(*KeyValue) error // validates the path and the options

@@ -188,7 +188,8 @@ func parseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// redact returns u with passwords masked, in every place from which pgx reads a password.
+// redact returns the URL u as a text, and masks the passwords. It masks every part of the URL from which pgx reads a
+// password.
 func redact(u *url.URL) string {
 	hidden := *u
 	if _, ok := u.User.Password(); ok {

@@ -93,8 +93,8 @@ func TestMySQLURLIsTranslated(t *testing.T) {
 	}
 }
 
-// The address of a store of session locks means the same server and options as the same address of a store of lease
-// rows.
+// The address of a store of session locks differs from the address of a store of lease rows only in its scheme. Both
+// mean the same server with the same options.
 func TestSessionLocationIsThatOfTheLeaseRows(t *testing.T) {
 	t.Parallel()
 	for store, plain := range map[string]string{

@@ -30,7 +30,7 @@ func (s *Store) openPostgres(table sqllock.Option) error {
 		s.Unbounded = []string{"connect_timeout=5"}
 	}
 	cfg.ConnConfig.ConnectTimeout = ConnectTimeout
-	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // behind a pooler, a named prepared statement may belong to another client
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // without named prepared statements: behind a pooler, a statement's name may refer to the statement of another client
 	cfg.MaxConns = min(cfg.MaxConns, storeConns)
 	cfg.MinConns, cfg.MinIdleConns = 0, 0
 	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)

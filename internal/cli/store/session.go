@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/mysqlock"
 )
 
-// The schemes of stores of session locks, which exist in a server's memory as long as their connection.
+// The schemes of the stores of session locks. A session lock exists in a server's memory, as long as its connection.
 // The rest of the address has the same form as for lease rows on the same server. Session locks also need the
 // migrations, which create the sequence or table of their tokens.
 const (
@@ -18,8 +18,8 @@ const (
 	getLockScheme  = "mysql-getlock"
 )
 
-// sessionLocation parses the address of a store of session locks. The function parse parses the same address with the
-// scheme in the parameter plain, which means lease rows.
+// sessionLocation parses the address of a store of session locks. The parameter plain is the scheme of lease rows on
+// the same server, or empty for an address without a scheme. The function parse parses an address of lease rows.
 func sessionLocation(scheme, plain, rest string, parse func(string) (Location, error)) (Location, error) {
 	prefix := ""
 	if plain != "" {
@@ -34,8 +34,8 @@ func sessionLocation(scheme, plain, rest string, parse func(string) (Location, e
 	return at, nil
 }
 
-// CheckTimes returns a usage error for a TTL that the store does not grant, and for a minimum hold or a hand-over delay
-// in a store that stores nothing about a free lock.
+// CheckTimes returns a usage error if the TTL is longer than the store grants. It also returns a usage error for a
+// minimum hold or a hand-over delay, if the store cannot keep a lock closed after its release.
 func (at Location) CheckTimes(ttl, minHold, handover time.Duration) error {
 	option, forgetful := "", at.KeyValue != nil && at.KeyValue.forgets
 	switch {

@@ -31,9 +31,9 @@ var tablesOfFile string
 // Local is the value of --store that names the default SQLite file.
 const Local = "local"
 
-// defaultLocation returns the location of a file in the user's state directory: $XDG_STATE_HOME or ~/.local/state (XDG
-// Base Directory Specification 0.8, which says to ignore a relative path). Without $XDG_STATE_HOME,
-// macOS and Windows use the system's folder for configuration.
+// defaultLocation returns the location of the default SQLite file in the user's state directory: $XDG_STATE_HOME, or
+// else ~/.local/state (XDG Base Directory Specification 0.8). As this specification requires, it ignores a relative
+// path in $XDG_STATE_HOME. Without $XDG_STATE_HOME, macOS and Windows use the system's folder for configuration.
 func defaultLocation(env system.Environment) (Location, error) {
 	dir := env.Get("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
@@ -77,8 +77,8 @@ func (s *Store) openSQLite(table sqllock.Option) error {
 	return nil
 }
 
-// makePrivate creates the file with permissions for this user only, unless the file exists. A user that may only read a
-// SQLite file can still lock the file, and so block every acquire. SQLite creates its log next to the file with the
+// makePrivate creates the file if it does not exist. Only this user may read or write the file. Any user that may read
+// a SQLite file can also lock the file, and so block every acquire. SQLite creates its log next to the file with the
 // same permissions.
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -147,10 +147,10 @@ func (s *Store) migrated(ctx context.Context) (bool, error) {
 	return !slices.ContainsFunc(list, func(m migrations.MigrationStatus) bool { return !m.Applied }), nil
 }
 
-// TablesOfFile returns how many lock tables the file has (0 or 1), and how many tables of other programs.
-// The first request switches a new file to WAL mode. If another process does the same at the same time,
-// SQLite returns an error at once, whatever busy_timeout is (https://sqlite.org/c3ref/busy_handler.html).
-// So TablesOfFile retries until ctx ends.
+// TablesOfFile returns how many lock tables the file has (0 or 1), and how many tables of other programs. The first
+// request switches a new file to WAL mode. If two processes switch the mode at the same time, SQLite may return an
+// error to one of them at once, without waiting for busy_timeout (https://sqlite.org/c3ref/busy_handler.html). So
+// TablesOfFile retries until ctx ends.
 func (s *Store) TablesOfFile(ctx context.Context) (ready, others int, err error) {
 	for {
 		err = s.DB.QueryRowContext(ctx, tablesOfFile, s.Table.Name()).Scan(&ready, &others)
@@ -184,7 +184,7 @@ func OpenReadOnly(at Location, table sqltable.Table) (*Store, error) {
 	return s, nil
 }
 
-// readOnlyDSN returns the driver's address that opens the file for reading only.
+// readOnlyDSN returns an address for the driver. With this address the driver opens the file only for reading.
 func readOnlyDSN(path string) string {
 	dsn, query, _ := strings.Cut(sqliteDSN(path), "?")
 	values, _ := url.ParseQuery(query) // cannot fail: sqliteDSN has made the query

@@ -41,7 +41,7 @@ type Store struct {
 	Backend Backend
 	Leases  Backend // the backend for lease rows in the same database; equal to Backend unless Backend uses session locks
 	DB      *sql.DB // the connection pool for migrations and the fence; nil for a store without tables
-	// The client of a store without tables. Only the field for the kind of store is set, and no field for ZooKeeper.
+	// The clients of stores without tables. Only the field for this kind of store is set. ZooKeeper has no such field.
 	Etcd   *clientv3.Client
 	Redis  redis.UniversalClient
 	Nodes  []*redis.Client // of Redlock
@@ -51,7 +51,7 @@ type Store struct {
 	closers   []func()
 }
 
-// Backend is the interface of backends with the methods that the command needs.
+// Backend is the interface with the methods of a backend that the command needs.
 type Backend interface {
 	driver.Backend
 	driver.Operator
@@ -165,8 +165,8 @@ func (s *Store) Hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// EndsWith returns the word for the connection or session that a lock ends with, or an empty text if a lock ends at a
-// known time.
+// EndsWith returns "connection" or "session" if a lock of this store ends together with its connection or session. If a
+// lock ends at a known time, it returns an empty text.
 func (s *Store) EndsWith() string {
 	switch {
 	case s.At.Session != "":

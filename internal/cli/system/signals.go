@@ -22,8 +22,9 @@ func CatchSignals() *Signals {
 		pipes: make(chan os.Signal, 1),
 	}
 	s.catch(forwarded...)
-	// If the reader of rowlock's messages ends, SIGPIPE must not end rowlock while its command runs.
-	// rowlock catches SIGPIPE and does not ignore it, because the command would inherit an ignored signal.
+	// If the program that reads rowlock's messages ends, the next message causes SIGPIPE. That signal must not end
+	// rowlock while its command runs. rowlock catches SIGPIPE and does not ignore it, because the command would inherit
+	// an ignored signal.
 	signal.Notify(s.pipes, syscall.SIGPIPE)
 	return s
 }
@@ -39,9 +40,9 @@ func (s *Signals) catch(which ...os.Signal) {
 // Release stops catching the signals. It keeps catching SIGPIPE, because rowlock may still write a last message.
 func (s *Signals) Release() { signal.Stop(s.C) }
 
-// During returns a context that ends with the first signal that ends a wait. Other signals are dropped,
-// because no command runs yet. The returned function ends the observation of signals. It returns the signal that has
-// ended the context, or nil if there was none.
+// During returns a context for a wait. The first signal that ends a wait ends this context. Other signals are dropped,
+// because no command runs yet. The returned function stops the reading of signals. It returns the signal that has ended
+// the context, or nil if no signal has.
 func (s *Signals) During(ctx context.Context) (context.Context, func() os.Signal) {
 	ctx, cancel := context.WithCancel(ctx)
 	var got os.Signal

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// forwarded lists the signals that rowlock forwards to the command. Windows has no others. TERM means that the console
-// is closed.
+// forwarded lists the signals that rowlock forwards to the command. Go programs receive no other signals on Windows.
+// TERM means that the console is closed.
 var forwarded = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
 // ending lists the signals that end the wait for a lock.

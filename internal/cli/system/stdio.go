@@ -3,8 +3,8 @@ package system
 
 import "os"
 
-// Program is the name under which database servers list rowlock's sessions, and the operating system lists rowlock's
-// processes.
+// Program is the name of rowlock in the session list of a database server, and in the process list of the operating
+// system.
 const Program = "rowlock"
 
 // Stdio contains rowlock's stdin, stdout, stderr and environment. The command that runs under a lock inherits the same

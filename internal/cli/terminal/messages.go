@@ -17,9 +17,9 @@ const (
 	FormatJSON = "json"
 )
 
-// Levels of messages on stderr. With --log-format=text only notices, warnings and errors are written,
-// and with json all levels. With --quiet only errors are written. An error message explains an exit code that does not
-// come from the command under the lock.
+// Levels of messages on stderr. With --log-format=text only notices, warnings and errors are written, and with json all
+// levels. With --quiet only errors are written. A message has the level Error if it explains an exit code that rowlock
+// itself has chosen.
 const (
 	Event  = slog.LevelInfo
 	Notice = slog.LevelInfo + 2
@@ -31,7 +31,7 @@ const (
 // stdout, because stdout contains the output of the command under the lock. It is safe for concurrent use.
 type Messages struct{ handler slog.Handler }
 
-// NewMessages returns Messages that write to w in the given format. If the parameter quiet is true, they write only
+// NewMessages returns a Messages that writes to w in the given format. If the parameter quiet is true, it writes only
 // errors.
 func NewMessages(w io.Writer, format string, quiet bool) *Messages {
 	least := Notice

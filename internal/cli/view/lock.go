@@ -22,8 +22,8 @@ type Lock struct {
 	Token     int64    `json:"token"`
 	Holder    string   `json:"holder"`
 	Note      string   `json:"note"`
-	Age       *float64 `json:"age_seconds"`        // the time since the grant, or the age of the session if the store reports only that; null if unknown
-	ExpiresIn *float64 `json:"expires_in_seconds"` // the time until the lease ends without a renewal; null for a session lock, which ends with its session, and for a pause
+	Age       *float64 `json:"age_seconds"`        // the time since the grant, or the age of the session if the store does not report the time of the grant; null if both are unknown
+	ExpiresIn *float64 `json:"expires_in_seconds"` // the time until the lease ends, unless it is renewed; null for a pause, and for a session lock, which ends with its session
 	FreeIn    float64  `json:"free_in_seconds"`    // the time until the lock can be granted
 	Waiters   int      `json:"waiters"`            // how many processes wait for the lock; 0 if the store keeps no record of them
 
