@@ -35,7 +35,8 @@ CREATE TABLE rowlock_lease_outcome (
 -- mark to the function. The function compares that mark with the lease that the transaction has checked. The function
 -- runs with the privileges of the role that writes. A check stores the nonce of its lease in the setting rowlock.nonces
 -- for the rest of the transaction. After the transaction the setting is an empty text. If the setting rowlock.pass is
--- not empty, the table's owner and members of the owner's role may write without a check. +goose StatementBegin
+-- not empty, the table's owner and members of the owner's role may write without a check.
+-- +goose StatementBegin
 CREATE FUNCTION rowlock_lease_fence_check() RETURNS trigger LANGUAGE plpgsql VOLATILE AS $check$
 DECLARE
     nonces text[] := string_to_array(NULLIF(current_setting('rowlock.nonces', true), ''), ' ');
