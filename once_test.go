@@ -134,12 +134,13 @@ func TestOnceWithLostReplies(t *testing.T) {
 func TestOnceOfUnknownOutcome(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(time.Minute))
-		away := true
+		var away atomic.Bool
+		away.Store(true)
 		store.Intercept(func(c memlock.Call) memlock.Fault {
-			return memlock.Fault{LoseRequest: away && c.Op == memlock.OpRelease}
+			return memlock.Fault{LoseRequest: away.Load() && c.Op == memlock.OpRelease}
 		})
 		require.ErrorIs(t, rowlock.Once(background, l, "nightly", monday, nothing), rowlock.ErrUnknown)
-		away = false
+		away.Store(false)
 		require.ErrorIs(t, rowlock.Once(background, locker(t, store), "nightly", monday, nothing), rowlock.ErrDone)
 	})
 }
