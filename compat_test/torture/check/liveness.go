@@ -120,8 +120,7 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 			continue
 		}
 		from := a.released.At
-		limit := from + int64(patience+b.Meta.TTL)
-		limit += b.disturbed(from-int64(b.Meta.TTL), limit)
+		limit := b.limitAfter(from, int64(patience+b.Meta.TTL))
 		next := b.next(a.name, from)
 		if next == nil || next.granted > limit {
 			if waiter := b.waiting(a.name, a.release, limit); waiter != nil {
@@ -139,6 +138,18 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 		}
 	}
 	return v, took
+}
+
+// limitAfter returns when a time of the length long, counted from the instant from, is over, if the time of faults does
+// not count. A fault that begins while the time of earlier faults is made up for does not count either.
+func (b *book) limitAfter(from, long int64) int64 {
+	for limit := from + long; ; {
+		later := from + long + b.disturbed(from-int64(b.Meta.TTL), limit)
+		if later <= limit {
+			return limit
+		}
+		limit = later
+	}
 }
 
 // waiting returns a request for name, or nil if there is none. The request was sent before the instant asked, and had
