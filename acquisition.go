@@ -135,7 +135,7 @@ func (a *acquisition) wait() (*Lease, error) {
 	if le == nil {
 		return nil, a.giveUp()
 	}
-	w.place.served = true
+	w.place.excludes = !a.cfg.shared
 	return le, nil
 }
 
@@ -174,7 +174,7 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 // request returns the request to send to the store.
 func (a *acquisition) request() driver.Request {
 	return driver.Request{
-		Key: a.key, Nonce: a.nonce, TTL: a.term(), Holder: a.cfg.holder, Note: a.cfg.note,
+		Key: a.key, Nonce: a.nonce, TTL: a.term(), Holder: a.cfg.holder, Note: a.cfg.note, Shared: a.cfg.shared,
 		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil, Waits: a.waitingCrew != nil,
 	}
 }
@@ -190,7 +190,7 @@ func (a *acquisition) term() time.Duration {
 // sealAs returns the fence domain that the grant seals, or "" if the grant seals nothing.
 func (a *acquisition) sealAs() string {
 	guard, ok := a.cfg.guard.(grantSealer)
-	if !ok || a.locker.caps.SealsAt == (driver.Place{}) {
+	if !ok || a.cfg.shared || a.locker.caps.SealsAt == (driver.Place{}) {
 		return ""
 	}
 	place, domain := guard.SealPlace(a.cfg.guard, a.locker.caps.Backend, a.key.Name)
@@ -306,9 +306,9 @@ func (a *acquisition) mayBeGranted(sent clock.Instant) {
 // and the grant is released later. A grant is too late after the deadline, after the caller has given up, or after the
 // locker was closed. It is also too late if AcquireAny has acquired another name.
 func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, part series) (*Lease, verdict) {
-	numbered := g.Token > 0 || g.Token == 0 && a.locker.caps.Token == driver.NoToken
+	numbered := g.Token > 0 || g.Token == 0 && (a.locker.caps.Token == driver.NoToken || g.Shared)
 	unasked := g.Earlier && a.pending == (clock.Instant{})
-	if unasked || !numbered || g.Nonce != a.nonce || g.Key != a.key || g.TTL <= 0 {
+	if unasked || !numbered || g.Nonce != a.nonce || g.Key != a.key || g.Shared != a.cfg.shared || g.TTL <= 0 {
 		a.err = fmt.Errorf("the backend returned an invalid grant %+v for nonce %s", g, a.nonce)
 		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
 		return nil, stop
@@ -364,10 +364,10 @@ func (a *acquisition) giveUp() error {
 		if a.recorded {
 			resolve = a.locker.janitor.withdraw
 		}
-		a.tell(resolve(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl})))
+		a.tell(resolve(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl, Shared: a.cfg.shared})))
 	} else if a.pending != (clock.Instant{}) {
 		a.tell(a.locker.janitor.withdraw(leftover{
-			cfg: a.cfg, grant: driver.Grant{Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl},
+			cfg: a.cfg, grant: driver.Grant{Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Shared: a.cfg.shared},
 			since: a.locker.clock(), certain: true, pending: true,
 		}))
 	}

@@ -84,8 +84,8 @@ type nesting struct {
 	key    driver.Key
 }
 
-// in reports whether an Acquire of n.key would wait for le: whether le is held and has the same key in the same
-// backend.
+// in reports whether an Acquire of n.key would wait for the lease le. That is so if le is held, has the key n.key, and
+// comes from the same backend.
 func (n nesting) in(le *Lease) bool {
 	return le.grant.Key == n.key && le.locker.hasStoreOf(n.locker) && le.Err() == nil
 }
@@ -93,11 +93,8 @@ func (n nesting) in(le *Lease) bool {
 // check returns an error if ctx carries a lease that the Acquire would wait for. The code that holds this lease waits
 // for the Acquire, so the wait would never end.
 func (n nesting) check(ctx context.Context) error {
-	if n.locker.caps.Shares {
-		return nil
-	}
 	if le, ok := ctx.Value(n).(*Lease); ok {
-		return &nestedError{n.key, le.Token()}
+		return &nestedError{n.key, le.Token(), le.Shared()}
 	}
 	return nil
 }

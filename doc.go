@@ -103,6 +103,12 @@ the release frees the name in the store, so that other processes can acquire it.
 
 After a crash the name stays unavailable until the TTL is over.
 
+# Readers and writers
+
+With the option [Shared] several readers hold a name together. A call without it is a writer, and excludes all others.
+A writer that waits is not overtaken by readers that come later. All readers that hold a name together have one
+token, so package fence rejects them as soon as the next writer has sealed.
+
 # Choosing a backend
 
 Use the database that holds your data: package sqllock for PostgreSQL, MySQL, MariaDB and SQLite keeps each lock

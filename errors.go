@@ -64,6 +64,7 @@ type HeldError struct {
 	Holder    string        // the holder's description of itself; empty if unknown
 	Note      string        // the holder's note
 	Token     Token         // the holder's token; zero if unknown
+	Readers   int           // the number of shared leases, if readers hold the name and the store knows it
 	Since     time.Time     // when the holder's lease was granted, by this machine's clock; zero if unknown
 	ExpiresIn time.Duration // the time until the name becomes free, unless the holder renews its lease; zero if unknown
 	Waited    time.Duration // how long the caller waited
@@ -72,7 +73,7 @@ type HeldError struct {
 func newHeldError(key driver.Key, h *driver.Held, now time.Time) *HeldError {
 	e := &HeldError{
 		Namespace: key.Namespace, Name: key.Name,
-		Reason: h.Reason, Holder: h.Holder, Note: h.Note, Token: h.Token, ExpiresIn: h.ExpiresIn,
+		Reason: h.Reason, Holder: h.Holder, Note: h.Note, Token: h.Token, Readers: h.Readers, ExpiresIn: h.ExpiresIn,
 	}
 	if h.Since > 0 {
 		e.Since = now.Add(-h.Since)
@@ -87,8 +88,15 @@ func (e *HeldError) Error() string {
 	fmt.Fprintf(&b, "%q is %s", driver.Key{Namespace: e.Namespace, Name: e.Name}.String(), e.Reason)
 	if e.Holder != "" {
 		by := " by "
-		if e.Reason != driver.Leased && e.Reason != driver.Paused {
+		switch {
+		case e.Reason == driver.Leased || e.Reason == driver.Paused:
+		case e.Readers > 0:
+			by = ", held by "
+		default:
 			by = ", last held by "
+		}
+		if e.Readers > 1 {
+			by += fmt.Sprintf("%d readers, one of them ", e.Readers)
 		}
 		b.WriteString(by + legible(e.Holder))
 	}
@@ -127,11 +135,16 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
 // nestedError is an [ErrNested].
 type nestedError struct {
-	key   driver.Key
-	token Token
+	key    driver.Key
+	token  Token
+	shared bool
 }
 
 func (e *nestedError) Error() string {
+	if e.shared {
+		return fmt.Sprintf("rowlock: acquire %s: the ctx of the call carries a shared lease of this name (token %d), so the call could wait for itself: a writer waits for every reader, and a reader waits for a writer that waits: release the shared lease first, or use it",
+			excerpt(e.key.String()), e.token)
+	}
 	return fmt.Sprintf("rowlock: acquire %s: the ctx of the call carries a lease of this name (token %d), so the call would wait for itself: use that lease, or a ctx without it",
 		excerpt(e.key.String()), e.token)
 }

@@ -32,10 +32,10 @@ import (
 // name once, the set-up is wrong. Then Lead returns an [ErrUnavailable]. Three more errors end Lead: [ErrClosed], the
 // error of a guard that cannot seal, and the error for an invalid option or name.
 //
-// The options are those of Acquire, but [Wait] has no effect: a candidate waits until ctx ends. [MaxHold]
-// limits a term.
+// The options are those of Acquire, but [Shared] is an error, because only one process leads. [Wait] has no effect: a
+// candidate waits until ctx ends. [MaxHold] limits a term.
 func Lead(ctx context.Context, locker *Locker, name string, run func(ctx context.Context, lease *Lease) error, opts ...Option) error {
-	c := campaign{locker: locker, name: name, opts: append(slices.Clone(opts), waitForever)}
+	c := campaign{locker: locker, name: name, opts: append(slices.Clone(opts), asLeader)}
 	pause := campaignPause
 	for {
 		lease, err := c.acquire(ctx)
@@ -56,7 +56,7 @@ func Lead(ctx context.Context, locker *Locker, name string, run func(ctx context
 // retried for one TTL.
 var campaignPause = backoff.Backoff{Next: 100 * time.Millisecond, Most: 5 * time.Second}
 
-func waitForever(s *settings) { s.wait, s.waitSet = 0, false }
+func asLeader(s *settings) { s.wait, s.waitSet, s.leads = 0, false, true }
 
 // campaign is the data of one call of Lead as a candidate.
 type campaign struct {

@@ -69,6 +69,9 @@ func (le *Lease) Token() Token { return le.grant.Token }
 // the lease, even if a store that lost its history has granted a token twice.
 func (le *Lease) Nonce() driver.Nonce { return le.grant.Nonce }
 
+// Shared reports whether the lease is shared with other readers. See [Shared].
+func (le *Lease) Shared() bool { return le.grant.Shared }
+
 // Backend returns the name of the backend that granted the lease, as given in its Capabilities.
 // It returns "" if the backend has no name. Tokens of two backends cannot be compared.
 func (le *Lease) Backend() string { return le.locker.caps.Backend }

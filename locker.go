@@ -169,13 +169,17 @@ func (l *Locker) do(ctx context.Context, name string, fn func(context.Context, *
 	return lease.run(ctx, fn)
 }
 
-// carried returns the held lease on name that ctx carries, if opts contain Reenter. Otherwise it returns nil.
+// carried returns the held lease on name that ctx carries, if opts contain Reenter. Otherwise it returns nil. It also
+// returns nil if that lease is shared and opts do not contain Shared.
 func (l *Locker) carried(ctx context.Context, name string, opts []Option) (*Lease, error) {
 	cfg, err := l.configure(opts)
 	if err != nil || !cfg.reenter || l.closing.Err() != nil {
 		return nil, err
 	}
 	lease, _ := ctx.Value(nesting{l, driver.Key{Namespace: cfg.namespace, Name: name}}).(*Lease)
+	if lease != nil && lease.Shared() && !cfg.shared {
+		return nil, nil // a writer must not run beside other readers; the acquire returns an ErrNested
+	}
 	return lease, nil
 }
 

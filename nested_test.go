@@ -44,7 +44,7 @@ func TestALockInsideItselfFailsAtOnce(t *testing.T) {
 	})
 }
 
-// An acquire succeeds if the lease in its ctx belongs to another lock, has ended, or may be shared.
+// An acquire succeeds if the lease in its ctx belongs to another lock or has ended.
 func TestAnAcquireThatIsNotNestedSucceeds(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -57,24 +57,7 @@ func TestAnAcquireThatIsNotNestedSucceeds(t *testing.T) {
 		require.NoError(t, lease.Release(background))
 		_, err = l.TryAcquire(context.WithoutCancel(ctx), "a")
 		require.NoError(t, err, "the outer lease has ended")
-
-		shared := locker(t, sharing{memlock.New()})
-		require.NoError(t, shared.Do(background, "a", func(ctx context.Context, _ *rowlock.Lease) error {
-			_, err := shared.TryAcquire(ctx, "a")
-			require.ErrorIs(t, err, rowlock.ErrHeld)
-			require.NotErrorIs(t, err, rowlock.ErrNested, "the store decides")
-			return nil
-		}))
 	})
-}
-
-// sharing is a store that declares that its grants are shared.
-type sharing struct{ *memlock.Backend }
-
-func (s sharing) Capabilities() driver.Capabilities {
-	c := s.Backend.Capabilities()
-	c.Shares = true
-	return c
 }
 
 // Release accepts a nil lease, which a failed Acquire returns.

@@ -63,10 +63,26 @@ func Holder(who string) Option { return func(s *settings) { s.holder = who } }
 // without NUL.
 func Note(text string) Option { return func(s *settings) { s.note = text } }
 
+// Shared acquires the name together with other readers: several shared leases of one name may exist at the same time,
+// and none of them exists beside a lease without this option, which belongs to a writer. A writer that waits is not
+// overtaken by readers that come later.
+//
+// All readers whose leases overlap have the same token. It is larger than the token of every writer before, and smaller
+// than the token of every writer after. So package fence works for readers, too: the first reader that seals shuts out
+// the writer before, and the next writer's seal shuts out all readers. The token is zero if the store keeps none for
+// readers, as with advisory locks. Then package fence rejects the lease.
+//
+// A reader cannot become a writer without a release: two such readers would wait for each other. A call that tries it
+// with the ctx of its shared lease fails with [ErrNested]. Shared cannot be combined with [MinHold],
+// [HandoverDelay], [Once] or [Lead]. If the backend grants no shared locks ([driver.Capabilities].Shares), the call
+// fails with an [errors.ErrUnsupported].
+func Shared() Option { return func(s *settings) { s.shared = true } }
+
 // Reenter makes Do and TryDo run their function under the lease that ctx carries, if this lease has the same name and
 // is still held. Then Do and TryDo acquire and release nothing. Without the option such a nested call fails with
 // [ErrNested]. Acquire and TryAcquire ignore the option, because each returns a lease of its own. There is no counter
-// of nested calls: the outermost Do releases the lease.
+// of nested calls: the outermost Do releases the lease. A call without [Shared] never runs under a shared lease, and
+// fails with [ErrNested] even with the option.
 func Reenter() Option { return func(s *settings) { s.reenter = true } }
 
 // Logger logs the events of [Trace] to l. Without this option the library logs nothing.
@@ -146,11 +162,13 @@ type settings struct {
 	renewSet, marginSet, waitSet bool
 	namespace, holder, note      string
 	tick                         string // the tick of Once
+	leads                        bool   // the call is Lead
 	traces                       []*Trace
 	log                          *Trace
 	require                      []Requirement
 	guard                        Sealer
 	reenter                      bool
+	shared                       bool
 	fenced                       bool
 }
 
@@ -191,10 +209,22 @@ func (s *settings) suits(caps driver.Capabilities) error {
 	if caps.MaxTTL > 0 && s.ttl > caps.MaxTTL {
 		return fmt.Errorf("rowlock: TTL(%s): backend %s grants for no longer than its MaxTTL of %s: set a shorter TTL, or a longer MaxTTL in every program that shares the locks", s.ttl, caps.Backend, caps.MaxTTL)
 	}
+	if s.shared && s.tick != "" {
+		return errors.New("rowlock: Once: cannot be combined with Shared")
+	}
+	if s.shared && s.leads {
+		return errors.New("rowlock: Lead: cannot be combined with Shared")
+	}
+	if s.shared && !caps.Shares {
+		return fmt.Errorf("rowlock: Shared: backend %s grants no shared locks: %w", caps.Backend, errors.ErrUnsupported)
+	}
 	for _, o := range []struct {
 		name  string
 		value time.Duration
 	}{{"MinHold", s.minHold}, {"HandoverDelay", s.handover}} {
+		if s.shared && o.value > 0 {
+			return fmt.Errorf("rowlock: %s(%s): cannot be combined with Shared", o.name, o.value)
+		}
 		if caps.Sessions && o.value > 0 {
 			return fmt.Errorf("rowlock: %s(%s): backend %s cannot keep a name closed after its lock has ended: use sqllock for such locks", o.name, o.value, caps.Backend)
 		}

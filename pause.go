@@ -17,7 +17,7 @@ var ErrNotPaused = fmt.Errorf("%w: not paused", ErrNotHeld)
 // Pause makes name unavailable until [Locker.Resume]. Callers that fail to acquire name meanwhile get an [ErrHeld].
 // It says who has paused the name (the option [Holder]), since when, and why. The reason is the note of the pause,
 // of 1 to 1,024 bytes. A pause is no lease: it outlives this Locker, this process and its host.
-// It lasts for as long as the store keeps its data. The options MinHold, MaxHold and HandoverDelay have no effect.
+// It lasts for as long as the store keeps its data. The options MinHold, MaxHold, HandoverDelay and Shared have no effect.
 //
 // Pause waits for the current holder as [Locker.Acquire] does, and does not end the holder's lease.
 // With a [Wait] of zero it does not wait. ctx and Wait limit the wait. The returned token is for Resume.
@@ -37,7 +37,7 @@ func (l *Locker) Pause(ctx context.Context, name, reason string, opts ...Option)
 	if err := checkText(reason, maxNote); err != nil {
 		return 0, fmt.Errorf("rowlock: the reason of the pause, %s: %w", excerpt(reason), err)
 	}
-	lease, err := l.Acquire(ctx, name, append(slices.Clone(opts), Note(reason), MinHold(0), MaxHold(0), HandoverDelay(0))...)
+	lease, err := l.Acquire(ctx, name, append(slices.Clone(opts), Note(reason), MinHold(0), MaxHold(0), HandoverDelay(0), exclusive)...)
 	if err != nil {
 		return 0, err
 	}
@@ -56,6 +56,8 @@ func (l *Locker) Pause(ctx context.Context, name, reason string, opts ...Option)
 		return 0, &opError{"pause", lease.grant.Key, ErrUnknown, err}
 	}
 }
+
+func exclusive(s *settings) { s.shared = false }
 
 // pausing holds the state of Pause while it turns a lease into a pause.
 type pausing struct {

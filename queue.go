@@ -19,7 +19,7 @@ type queue struct {
 	refusal          *HeldError // the last refusal of the first waiter
 	stopNotify       func()     // ends the notifications of the store; nil if the store sends none
 	successor        *successor // the first waiter while it waits between two requests, else nil
-	predecessorHolds bool       // the previous first waiter has acquired the name and has not released it
+	predecessorHolds bool       // the previous first waiter has acquired the name exclusively and has not released it
 	round            uint64     // a round begins when a waiter becomes the first or is woken; unique among all queues
 }
 
@@ -109,12 +109,12 @@ func (q *queues) takeSuccessor(key driver.Key) *successor {
 
 // place is the entry of one waiter in a queue.
 type place struct {
-	queues *queues
-	key    driver.Key
-	ahead  int           // waiters before this waiter when it joined
-	first  chan struct{} // closed when the waiter becomes the first
-	woken  chan struct{} // has capacity for one wake-up
-	served bool          // the waiter has acquired the name
+	queues   *queues
+	key      driver.Key
+	ahead    int           // waiters before this waiter when it joined
+	first    chan struct{} // closed when the waiter becomes the first
+	woken    chan struct{} // has capacity for one wake-up
+	excludes bool          // the waiter has acquired the name exclusively
 }
 
 // leave removes the waiter, so that the next waiter becomes the first.
@@ -139,7 +139,7 @@ func (p *place) remove() (stop func()) {
 			return of.stopNotify
 		}
 		if i == 0 {
-			of.predecessorHolds = p.served
+			of.predecessorHolds = p.excludes
 			p.queues.next(of)
 			close(of.places[0].first)
 		}
@@ -156,7 +156,7 @@ func (p *place) poke() {
 	}
 }
 
-// predecessorHolds reports whether the previous first waiter has acquired the name and has not released it.
+// predecessorHolds reports whether the previous first waiter has acquired the name exclusively and has not released it.
 func (p *place) predecessorHolds() bool {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()

@@ -237,7 +237,7 @@ func (le *Lease) mayHandOver(now clock.Instant) bool {
 	if le.series.handed == 0 {
 		began = le.granted
 	}
-	return le.locker.handing != nil && le.cfg.tick == "" && le.locker.closing.Err() == nil &&
+	return le.locker.handing != nil && !le.grant.Shared && le.cfg.tick == "" && le.locker.closing.Err() == nil &&
 		le.series.handed < mostHanded && now.Since(began) < longestSeries &&
 		(le.grant.MinHold == 0 || now.Since(le.granted) > le.grant.MinHold)
 }

@@ -187,12 +187,12 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 	}
 }
 
-// successor lets a release take the waiter. It returns nil if the grant must seal or return the recorded tick, because
-// a hand-over does neither. It also returns nil if an earlier request of the waiter may still be granted. The waiter
-// could not tell that grant from the grant of a hand-over.
+// successor lets a release take the waiter. It returns nil if the grant must seal, be shared or return the recorded
+// tick, because a hand-over does none of these. It also returns nil if an earlier request of the waiter may still be
+// granted. The waiter could not tell that grant from the grant of a hand-over.
 func (w *waiter) successor() *successor {
 	r := w.request()
-	if w.locker.handing == nil || w.doubt.requests > 0 || r.Seal != "" || w.cfg.tick != "" {
+	if w.locker.handing == nil || w.doubt.requests > 0 || r.Seal != "" || r.Shared || w.cfg.tick != "" {
 		return nil
 	}
 	h := &successor{r, make(chan handOver, 1)}
@@ -280,8 +280,8 @@ type series struct {
 	handed int
 }
 
-// successor is the first waiter for a name while it rests. A release may take the waiter, and
-// then sends it the result.
+// successor is the first waiter for a name, in the time between two of its requests. A release may take the waiter. It
+// then tries to hand the name over, and sends the waiter the result.
 type successor struct {
 	request driver.Request
 	result  chan handOver // has capacity for one

@@ -17,11 +17,9 @@ import (
 // last release. It never closes the pool.
 type Backend struct {
 	*store
-
-	shared bool
 }
 
-// store is the state that a Backend shares with the backend that its method Shared returns.
+// store is the state of a Backend that its sessions use.
 type store struct {
 	source   source
 	table    sqltable.Table
@@ -77,14 +75,9 @@ func build(src source, opts []Option) *Backend {
 	return &Backend{store: s}
 }
 
-// Shared returns a backend that acquires locks in shared mode, with the state and the connections of b.
-// Several shared grants of a name can be held at the same time. A shared grant and an exclusive grant of a name,
-// by b or by any other process, exclude each other.
-func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
-
 // Capabilities describes what advisory locks promise.
 func (b *Backend) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "advisory/postgres", Token: driver.LinearizableToken, Sessions: true, Anonymous: true, Shares: b.shared, Warnings: b.warnings, Invalid: b.err}
+	c := driver.Capabilities{Backend: "advisory/postgres", Token: driver.LinearizableToken, Sessions: true, Anonymous: true, Shares: true, Warnings: b.warnings, Invalid: b.err}
 	if b.opts.noToken {
 		c.Token = driver.NoToken
 	}
@@ -94,11 +87,12 @@ func (b *Backend) Capabilities() driver.Capabilities {
 // Session implements [driver.Session].
 func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Session(b.id(g.Key), g) }
 
-// Acquire implements [driver.Backend]. If this backend already holds the name, Acquire returns a refusal without
-// a request to the server, because the server would grant the lock to the same session a second time.
+// Acquire implements [driver.Backend]. If this backend already holds the name, and r does not
+// ask for another share of it, Acquire returns a refusal without a request to the server. The server would grant the lock
+// to the same session a second time.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	return b.acquire(ctx, r, func(id int64) (driver.Grant, context.Context, error) {
-		g, err := b.locks.Acquire(ctx, id, b.shared, r)
+		g, err := b.locks.Acquire(ctx, id, r)
 		return g, ctx, err
 	})
 }
@@ -108,7 +102,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 // one attempt without waiting.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	return b.acquire(ctx, r, func(id int64) (driver.Grant, context.Context, error) {
-		return b.locks.Await(ctx, id, b.shared, r, wait)
+		return b.locks.Await(ctx, id, r, wait)
 	})
 }
 
@@ -132,7 +126,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	if err := b.ready(ctx); err != nil {
 		return nil, err
 	}
-	outcomes, err := b.locks.Renew(ctx, b.keyOf, b.shared, grants)
+	outcomes, err := b.locks.Renew(ctx, b.keyOf, grants)
 	return outcomes, explain(ctx, b.table, "renew", driver.Key{}, err)
 }
 
@@ -142,7 +136,7 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := b.ready(ctx); err != nil {
 		return err
 	}
-	return explain(ctx, b.table, "release", g.Key, b.locks.Release(ctx, b.keyOf(g.Key), b.shared, g))
+	return explain(ctx, b.table, "release", g.Key, b.locks.Release(ctx, b.keyOf(g.Key), g))
 }
 
 func (s *store) id(key driver.Key) int64 {

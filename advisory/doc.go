@@ -67,6 +67,22 @@
 // statement has a quarter of a second more to be answered. If the session holds other locks, the statement has more
 // time: the longest TTL of their leases, but at most a minute.
 //
+// # Readers and writers
+//
+// A lease with the option rowlock.Shared is a share. One connection can hold an exclusive lock on one name and shares of
+// other names. The server counts the shares of one name that one session holds. It reports only the sessions, so
+// several shares of a process on one connection can appear as one reader.
+//
+// A share has the token zero, and package fence rejects it. Readers need one token for as long as one of them holds the
+// name, and the first reader would have to tell it to the others. The server has no place for it: it keeps no value with
+// a lock. Use package sqllock if readers must be fenced.
+//
+// Later readers queue behind a writer that waits. But a wait of half a second ends, and the writer then leaves the queue
+// for a moment. So after the first wait that readers made time out, the writer reserves the name: its session
+// acquires a second advisory lock, with the same key as two integers. The reservation ends with the writer's grant, or
+// with its session. A request for a share tests the reservation in its own statement, also [InTx] with [TxShared]. A
+// writer that finds no connection for waiting reserves nothing. It polls, and readers can overtake it.
+//
 // # Poolers and read-only servers
 //
 // On first use of a connection, the package queries the id of the server process (pg_backend_pid).

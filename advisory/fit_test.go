@@ -163,12 +163,11 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	for want, b := range map[string]*advisory.Backend{
-		"handle is nil":               advisory.New(nil),
-		"the database handle is nil":  advisory.NewDB(nil),
-		`table "a b"`:                 advisory.New(pool, advisory.Table("a b")),
-		"Sessions(-1)":                advisory.NewDB(db, advisory.Sessions(-1)),
-		"the pool allows 3":           advisory.New(pool, advisory.Sessions(4)),
-		"Sessions(4): the pool allow": advisory.New(pool, advisory.Sessions(4)).Shared(),
+		"handle is nil":              advisory.New(nil),
+		"the database handle is nil": advisory.NewDB(nil),
+		`table "a b"`:                advisory.New(pool, advisory.Table("a b")),
+		"Sessions(-1)":               advisory.NewDB(db, advisory.Sessions(-1)),
+		"the pool allows 3":          advisory.New(pool, advisory.Sessions(4)),
 	} {
 		_, err := rowlock.New(b)
 		require.ErrorContains(t, err, want)

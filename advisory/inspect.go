@@ -42,6 +42,17 @@ func (h holder) String() string {
 	return b.String()
 }
 
+// readers returns how many sessions of list share a lock. A session can hold several shares, so there may be more
+// shares.
+func readers(list []holder) (n int) {
+	for _, h := range list {
+		if h.Shared {
+			n++
+		}
+	}
+	return n
+}
+
 // holders queries the sessions that hold the lock id, on this session's connection.
 // The caller must have reserved the session.
 func (se *session) holders(ctx context.Context, id sql.NullInt64) ([]holder, error) {
@@ -91,15 +102,12 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 		return nil, explain(ctx, b.table, "list", driver.Key{}, err)
 	}
 	list := []driver.Status{}
-	seen := map[int64]bool{}
-	for _, h := range holders {
-		if seen[h.Key] {
-			continue
-		}
-		seen[h.Key] = true
+	for _, sessions := range byKey(holders) {
+		h := sessions[0]
 		status, mine := b.locks.Held(h.Key)
+		status.Readers = max(status.Readers, readers(sessions))
 		if !mine {
-			status = h.status(driver.Key{Name: fmt.Sprintf("key %016x", uint64(h.Key))}) //nolint:gosec // its bits
+			status = statusOf(sessions, driver.Key{Name: fmt.Sprintf("key %016x", uint64(h.Key))}) //nolint:gosec // its bits
 			status.Note = "only the key is known: PostgreSQL stores no names of advisory locks"
 		}
 		if all || mine && status.Key.Namespace == namespace {
@@ -121,13 +129,28 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 		return driver.Status{Key: key}, nil
 	}
 	if status, mine := b.locks.Held(id); mine && status.Key == key {
+		status.Readers = max(status.Readers, readers(holders))
 		return status, nil
 	}
-	return holders[0].status(key), nil
+	return statusOf(holders, key), nil
 }
 
-func (h holder) status(key driver.Key) driver.Status {
-	s := driver.Status{Key: key, State: driver.StateHeld, Holder: h.String()}
+// byKey groups holders, which the server has sorted by key.
+func byKey(holders []holder) (groups [][]holder) {
+	for i, h := range holders {
+		if i == 0 || h.Key != holders[i-1].Key {
+			groups = append(groups, nil)
+		}
+		last := &groups[len(groups)-1]
+		*last = append(*last, h)
+	}
+	return groups
+}
+
+// statusOf returns the status of key, which the given sessions hold. It describes the first of them.
+func statusOf(sessions []holder, key driver.Key) driver.Status {
+	h := sessions[0]
+	s := driver.Status{Key: key, State: driver.StateHeld, Holder: h.String(), Readers: readers(sessions)}
 	if h.AgeMicros != nil {
 		s.Age = time.Duration(*h.AgeMicros) * time.Microsecond
 	}

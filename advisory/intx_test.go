@@ -94,7 +94,7 @@ func TestInTx(t *testing.T) {
 		require.NoError(t, err)
 		_, err = lock("a")
 		require.ErrorAs(t, err, &held)
-		acquire(t, b.Shared(), "a")
+		share(t, b, "a")
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/oneline"
@@ -37,10 +36,11 @@ func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 // take runs the statement of verb to acquire h's lock. It returns the token and whether the lock was granted.
 func (se *session) take(ctx context.Context, verb string, h *holding) (token driver.Token, granted bool, err error) {
 	o := &se.store.opts
+	tokenless := o.noToken || h.Shared
 	var at int64
 	var number sql.NullInt64
 	dest := []any{&at, &number}
-	if !o.noToken {
+	if !tokenless {
 		dest = append(dest, new(sql.NullString))
 	}
 	err = se.query(ctx, o.verb(verb, h.Shared), []any{h.ID, int64(se.pid)}, dest...)
@@ -58,7 +58,7 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 	case at != int64(se.pid):
 		se.Broken = se.moved(at)
 		return 0, false, driver.Permanent(se.Broken)
-	case !number.Valid || o.noToken:
+	case !number.Valid || tokenless:
 		return 0, number.Valid, nil
 	}
 	return driver.Token(se.timeline<<timelineShift | number.Int64), true, nil
@@ -84,22 +84,25 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	return err
 }
 
-// refusal returns the error for a lock that another session holds. It names the holder if the holder is known.
+// refusal returns the error for a lock that another session holds or has reserved. It names the holder if the holder is
+// known.
 func (se *session) refusal(ctx context.Context, h *holding) error {
 	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
 	if err != nil { // the lock is held by a session that this query did not find
-		return refusedBy(nil)
+		return refusedBy(nil, false)
 	}
-	return refusedBy(list)
+	return refusedBy(list, h.Shared)
 }
 
-func refusedBy(list []holder) *driver.Held {
-	held := &driver.Held{Reason: driver.Leased}
+// refusedBy returns the refusal of a lock that the sessions in list hold. If only readers hold the lock and refused is a
+// share, a writer waits.
+func refusedBy(list []holder, share bool) *driver.Held {
+	held := &driver.Held{Reason: driver.Leased, Readers: readers(list)}
+	if share && held.Readers > 0 {
+		held.Reason = driver.Reserved
+	}
 	if len(list) > 0 {
 		held.Holder = list[0].String()
-		if more := len(list) - 1; more > 0 {
-			held.Holder += fmt.Sprintf(" and %d more", more)
-		}
 	}
 	return held
 }

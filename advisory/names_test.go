@@ -38,52 +38,20 @@ func TestCollidingNamesExcludeEachOther(t *testing.T) {
 	a := advisory.New(openPool(t, dsn), advisory.Sessions(1)).WithKey(one)
 	b := advisory.New(openPool(t, dsn)).WithKey(one)
 	w := watch(t, dsn)
-	for _, shared := range []bool{false, true} {
-		first, second, other := a, a, b
-		if shared {
-			first, second, other = a.Shared(), a.Shared(), b
-		}
-		g := acquire(t, first, "a")
-		refused(t, second, "b")
-		refused(t, other, "b")
-		require.ErrorIs(t, first.Release(t.Context(), driver.Grant{Key: driver.Key{Name: "b"}, Nonce: g.Nonce, Token: g.Token}), driver.ErrNotHeld)
+	for _, mode := range []func(string) driver.Request{request, reading} {
+		g := grant(t, a, mode("a"))
+		refuse(t, a, mode("b"))
+		refuse(t, b, request("b"))
+		require.ErrorIs(t, a.Release(t.Context(), driver.Grant{Key: driver.Key{Name: "b"}, Nonce: g.Nonce, Token: g.Token}), driver.ErrNotHeld)
 		status, err := a.Inspect(t.Context(), driver.Key{Name: "b"})
 		require.NoError(t, err)
 		assert.Equal(t, driver.StateHeld, status.State)
 		assert.Empty(t, status.Note, "the note belongs to the lock called a")
-		require.NoError(t, first.Release(t.Context(), g))
-		assert.Zero(t, w.locks())
-		g = acquire(t, second, "b")
-		require.NoError(t, second.Release(t.Context(), g))
-	}
-}
-
-// Several shared grants of a name can be held at the same time, in one process and in two.
-// Shared and exclusive grants exclude each other. Each grant is released separately.
-func TestShared(t *testing.T) {
-	eachPool(t, func(t *testing.T, open func(string, ...advisory.Option) *advisory.Backend) {
-		dsn := database(t)
-		a, b, w := open(dsn), open(dsn), watch(t, dsn)
-		first, second, third := acquire(t, a.Shared(), "x"), acquire(t, a.Shared(), "x"), acquire(t, b.Shared(), "x")
-		assert.Less(t, first.Token, second.Token)
-		assert.Less(t, second.Token, third.Token)
-		outcomes, err := a.Shared().Renew(t.Context(), []driver.Grant{first, second, third})
-		require.NoError(t, err)
-		assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed, driver.Lost}, outcomes)
-		require.ErrorIs(t, a.Release(t.Context(), first), driver.ErrNotHeld, "the grant is a shared one")
-		for _, g := range []driver.Grant{first, second} {
-			refused(t, a, "x")
-			refused(t, b, "x")
-			require.NoError(t, a.Shared().Release(t.Context(), g))
-		}
-		refused(t, a, "x")
-		require.NoError(t, b.Shared().Release(t.Context(), third))
-		g := acquire(t, a, "x")
-		refused(t, a.Shared(), "x")
-		refused(t, b.Shared(), "x")
 		require.NoError(t, a.Release(t.Context(), g))
 		assert.Zero(t, w.locks())
-	})
+		g = grant(t, a, mode("b"))
+		require.NoError(t, a.Release(t.Context(), g))
+	}
 }
 
 // A repeated release succeeds while the backend remembers the first release. The backend forgets old releases.

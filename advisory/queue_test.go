@@ -65,33 +65,6 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// Shared requests wait until the exclusive holder releases the lock, and are then all granted at the same time.
-func TestQueueOfReaders(t *testing.T) {
-	t.Parallel()
-	dsn := database(t)
-	w := watch(t, dsn)
-	a, b := advisory.New(openPool(t, dsn)), advisory.New(openPool(t, dsn))
-	g := acquire(t, a, "a")
-	first, failed := w.waitFor(limited(t), b.Shared(), request("a"))
-	c := advisory.New(openPool(t, dsn)).Shared()
-	second := make(chan error, 1)
-	go func() {
-		g, err := contest.Wait(limited(t), c, request("a"))
-		if err == nil {
-			err = c.Release(limited(t), g)
-		}
-		second <- err
-	}()
-	require.NoError(t, a.Release(limited(t), g))
-	select {
-	case g := <-first:
-		require.NoError(t, <-second, "while the first is held")
-		require.NoError(t, b.Shared().Release(limited(t), g))
-	case err := <-failed:
-		require.NoError(t, err)
-	}
-}
-
 // If a wait is cancelled, it returns a refusal that names the holder. The backend closes the connection of the wait,
 // so the server cannot grant the lock to it later.
 func TestACancelledWait(t *testing.T) {

@@ -23,13 +23,14 @@ const (
 
 // verb returns the verb of the statement for this kind of lock.
 func (o *options) verb(verb string, shared bool) string {
-	if shared {
-		verb += "_shared"
+	switch {
+	case shared:
+		return verb + "_shared"
+	case o.noToken:
+		return verb + "_only"
+	default:
+		return verb
 	}
-	if o.noToken {
-		verb += "_only"
-	}
-	return verb
 }
 
 // unlockVerb returns the verb of the statement that releases the lock.

@@ -15,9 +15,9 @@ import (
 // has a file, and the code uses each file.
 func TestStatementsSayWhatTheyPromise(t *testing.T) {
 	verbs := []string{
-		"find_trace", "holders", "leave_trace", "lock", "lock_only", "lock_shared", "lock_shared_only", "owned", "start",
-		"terminate", "tx_lock", "tx_lock_shared", "unlock", "unlock_shared", "version",
-		"wait", "wait_only", "wait_shared", "wait_shared_only",
+		"find_trace", "holders", "leave_trace", "lock", "lock_only", "lock_shared", "owned", "reserve", "start",
+		"terminate", "tx_lock", "tx_lock_shared", "unlock", "unlock_shared", "unreserve", "version",
+		"wait", "wait_only", "wait_shared",
 	}
 	table, err := sqltable.Parse("ops.jobs")
 	require.NoError(t, err)

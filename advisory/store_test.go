@@ -45,9 +45,26 @@ func locker(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Lo
 	return l
 }
 
+// reading returns a request for a share.
+func reading(name string) driver.Request {
+	r := request(name)
+	r.Shared = true
+	return r
+}
+
 func acquire(tb testing.TB, b driver.Backend, name string) driver.Grant {
 	tb.Helper()
-	g, err := b.Acquire(tb.Context(), request(name))
+	return grant(tb, b, request(name))
+}
+
+func share(tb testing.TB, b driver.Backend, name string) driver.Grant {
+	tb.Helper()
+	return grant(tb, b, reading(name))
+}
+
+func grant(tb testing.TB, b driver.Backend, r driver.Request) driver.Grant {
+	tb.Helper()
+	g, err := b.Acquire(tb.Context(), r)
 	require.NoError(tb, err)
 	tb.Cleanup(func() { _ = b.Release(context.Background(), g) }) // a pgx pool closes only when all connections are back
 	return g
@@ -55,7 +72,12 @@ func acquire(tb testing.TB, b driver.Backend, name string) driver.Grant {
 
 func refused(tb testing.TB, b driver.Backend, name string) *driver.Held {
 	tb.Helper()
-	g, err := b.Acquire(tb.Context(), request(name))
+	return refuse(tb, b, request(name))
+}
+
+func refuse(tb testing.TB, b driver.Backend, r driver.Request) *driver.Held {
+	tb.Helper()
+	g, err := b.Acquire(tb.Context(), r)
 	if err == nil {
 		_ = b.Release(tb.Context(), g) // otherwise the pool could not be closed
 	}

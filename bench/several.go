@@ -14,10 +14,11 @@ import (
 const (
 	severalNames = 3
 	severalSlots = 4
+	otherReaders = 63
 	oneName      = "`Acquire` of one name"
 )
 
-// several compares calls for several names, and for a tick, with a cycle of one name. It also compares the hand-over
+// several compares calls for several names, for a tick, and of readers, with a cycle of one name. It also compares the hand-over
 // of slots with that of one name.
 func (b *bench) several(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
@@ -40,6 +41,13 @@ func (b *bench) several(ctx context.Context, s store) ([]report.Row, error) {
 			return locker.AcquireAny(ctx, rowlock.Slots("any", severalSlots))
 		})},
 		{name: "`Once`, each time for a new tick", cycle: ticks(locker)},
+		{name: "`Shared`, one reader", cycle: reads(locker, "shared")},
+		{name: fmt.Sprintf("`Shared`, beside %d readers", otherReaders), cycle: reads(locker, crowded)},
+	}
+	for range otherReaders { // the locker releases these leases when it is closed
+		if _, err := locker.Acquire(ctx, crowded, rowlock.Shared()); err != nil {
+			return nil, err
+		}
 	}
 	for i := range all {
 		all[i].kind, all[i].floor = report.Rowlock, oneName
@@ -69,6 +77,15 @@ func thenRelease[L interface{ Release(context.Context) error }](acquire func(con
 		}
 		return held.Release(ctx)
 	}
+}
+
+const crowded = "crowded"
+
+// reads returns a function that acquires and releases a share of name.
+func reads(locker *rowlock.Locker, name string) func(context.Context) error {
+	return thenRelease(func(ctx context.Context) (*rowlock.Lease, error) {
+		return locker.Acquire(ctx, name, rowlock.Shared())
+	})
 }
 
 // ticks returns a function that runs a job of no work for the next tick.

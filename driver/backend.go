@@ -48,6 +48,17 @@ type Request struct {
 	MinHold       time.Duration // the key cannot be granted again before granted+MinHold, even after a release
 	HandoverDelay time.Duration // if the lease expires without a release, the key cannot be granted for this long afterwards
 
+	// Shared requests a share of the key. The shares of one key may exist at the same time, and exclude an exclusive grant.
+	// Shares whose time overlaps have the same token, the epoch token: it is larger than the token of every exclusive
+	// grant before, and smaller than the token of every exclusive grant after. It is zero if the store has no place for an
+	// epoch; then package fence rejects the share. Each share has its own nonce and its own expiry. The engine sets Shared only if the backend has set [Capabilities].Shares. MinHold and HandoverDelay are
+	// then zero, and Seal is empty.
+	//
+	// A waiter for an exclusive grant is not overtaken by readers that come later. After a store without a queue has
+	// refused an exclusive request with Waits because of readers, it refuses further shares with the reason [Reserved].
+	// It does so until an exclusive grant, but for [WriterReserve] at most. The waiter repeats its request sooner.
+	Shared bool
+
 	// Seal is the token domain of a fence, or empty. If Seal is set, the backend grants the key and seals it in one
 	// atomic step. To seal means to raise the fence mark named Key.Name to the grant's token and nonce,
 	// as Guard.Seal in package fence does. The engine sets Seal only if the backend has set [Capabilities].SealsAt.
@@ -64,6 +75,10 @@ type Request struct {
 	Waits bool
 }
 
+// WriterReserve is how long a store without a queue refuses shares after the last request of a waiter for an exclusive
+// grant. A waiter retries after 1.5 s at most.
+const WriterReserve = 3 * time.Second
+
 // Grant is one acquired lock.
 type Grant struct {
 	Key   Key
@@ -73,6 +88,11 @@ type Grant struct {
 	TTL           time.Duration // the granted TTL; renewals request the same TTL
 	MinHold       time.Duration // the requested minimum hold
 	HandoverDelay time.Duration // the requested hand-over delay
+
+	// Shared reports that the grant is a share, as Request.Shared requested. Renew and Release of a share concern no other
+	// share of the key. Releasing a share is not an error as long as its epoch token is the key's newest token, even if
+	// the share has ended before.
+	Shared bool
 
 	// Sealed reports that the grant also raised the fence mark, as Request.Seal requested. If Sealed is false,
 	// package fence seals in a separate transaction.

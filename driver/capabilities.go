@@ -28,8 +28,8 @@ type Capabilities struct {
 	// connection alive. The store cannot keep a lock unavailable after its grant has ended, so the engine rejects
 	// MinHold and HandoverDelay.
 	Sessions bool
-	// Shares reports that several grants of one key may exist at the same time. Such a backend grants shared locks,
-	// and another backend grants the exclusive locks on the same keys.
+	// Shares reports that the backend grants requests with [Request].Shared. Otherwise the engine rejects the option
+	// Shared.
 	Shares bool
 	// Anonymous reports that the store records only which connection holds a grant. A [Held] and a [Status] then name
 	// the connection, but not the holder, the note or the token.

@@ -20,6 +20,7 @@ type Held struct {
 	Token     Token         // the token of Holder; zero if unknown
 	Since     time.Duration // how long ago Holder was granted the key; zero if unknown
 	ExpiresIn time.Duration // time until the key becomes free unless the lease is renewed; zero if unknown
+	Readers   int           // the number of shares, if the key is held by readers and the store knows it; Holder is then one of them
 	Ahead     int           // the number of waiters that have waited longer, as far as the store knows
 
 	// Pending reports that the store has recorded the request and may grant it when the key becomes free.
@@ -70,7 +71,8 @@ const (
 	// Draining: the lock is free, but the request has Seal set and cannot seal yet. A transaction in which an older
 	// holder checked the fence mark is still open.
 	Draining
-	// Reserved: the lock is free, but reserved briefly for the process that has waited longest.
+	// Reserved: the lock is free, but reserved briefly for the process that has waited longest. A request for a share is
+	// also refused with this reason while a waiter for an exclusive grant waits.
 	Reserved
 	// Paused: an operator has paused the key. Holder names the operator, and Note says why.
 	Paused

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 )
@@ -16,6 +17,15 @@ func NewNonce() Nonce {
 	_, _ = rand.Read(n[:]) // crypto/rand.Read never fails: it crashes the program instead
 	n[6] = n[6]&0x0f | 0x40
 	n[8] = n[8]&0x3f | 0x80
+	return n
+}
+
+// EpochNonce returns the nonce that all shares with the given epoch token have in common: 8 zero bytes, and then the
+// token in big-endian order. A fence compares nonces, so it treats all readers of one epoch as the same holder. The
+// store may keep this nonce as the nonce of the key while the key is shared. The nonce differs from every [NewNonce],
+// because its version is 0.
+func EpochNonce(token Token) (n Nonce) {
+	binary.BigEndian.PutUint64(n[8:], uint64(token)) //nolint:gosec // a token is never negative
 	return n
 }
 

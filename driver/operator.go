@@ -51,6 +51,7 @@ type Status struct {
 	ExpiresIn time.Duration // time until the lease ends unless it is renewed, negative after it has ended, zero for a pause
 	FreeIn    time.Duration // time until the key can be granted; zero if it can be granted now, and for a pause
 	Done      string        // the last recorded tick, see [Grant]; a List may omit it if the store keeps ticks apart from locks
+	Readers   int           // how many shares of the key exist, if it is held by readers; Holder is then one of them
 	Waiters   int           // how many processes wait for the key, as far as the store knows; zero if the store keeps no record of them
 }
 

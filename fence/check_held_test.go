@@ -13,6 +13,7 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/memlock"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
@@ -170,6 +171,22 @@ func TestCheckHeldAndReleaseOnCommitWantTheSameStore(t *testing.T) {
 		}
 		require.ErrorIs(t, s.guard.CheckHeld(t.Context(), s.begin(t, sql.LevelDefault)), fence.ErrNoLease)
 		require.ErrorIs(t, s.guard.ReleaseOnCommit(t.Context(), never), fence.ErrNoLease)
+	})
+}
+
+// ReleaseOnCommit rejects a shared lease before it begins a transaction. It would end the leases of all readers, and a
+// writer could follow while they work.
+func TestReleaseOnCommitRejectsASharedLease(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		locker, err := rowlock.New(memlock.New())
+		require.NoError(t, err)
+		defer func() { _ = locker.Close() }()
+		lease, err := locker.Acquire(t.Context(), "a", rowlock.Shared())
+		require.NoError(t, err)
+		err = s.guard.ReleaseOnCommit(lease.Context(), func(context.Context, *sql.Tx) error { panic("not to be called") })
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		require.ErrorContains(t, err, `release "a": the lease is shared`)
+		require.NoError(t, lease.Err())
 	})
 }
 

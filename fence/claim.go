@@ -40,9 +40,16 @@ func newClaim(named string, lease *rowlock.Lease, resources []string) (claim, er
 			return claim{}, err
 		}
 	}
+	nonce := lease.Nonce()
+	if lease.Shared() {
+		if lease.Token() == 0 {
+			return claim{}, fmt.Errorf("fence: the lease on %q is shared and has no token, because %s keeps none for readers", lease.Name(), lease.Backend())
+		}
+		nonce = driver.EpochNonce(lease.Token())
+	}
 	return claim{
 		lease: lease, namespace: lease.Namespace(), resources: resources,
-		token: int64(lease.Token()), nonce: lease.Nonce().String(), domain: domainOf(named, lease.Backend(), lease.Name()),
+		token: int64(lease.Token()), nonce: nonce.String(), domain: domainOf(named, lease.Backend(), lease.Name()),
 	}, nil
 }
 

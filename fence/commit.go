@@ -3,6 +3,8 @@ package fence
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -22,6 +24,9 @@ import (
 // is trusted when the call begins. Otherwise the transaction is rolled back. Call Lease.Renew first to have as much
 // time as possible. Do long work in earlier transactions, and only the last step in fn. If another ReleaseOnCommit or
 // ReleaseWith of the lease is in progress, the error is a rowlock.ErrUnavailable.
+//
+// A lease with the option rowlock.Shared is an [errors.ErrUnsupported], because the row belongs to all readers. Such a
+// lease can be released after the commit.
 func (g *Guard) ReleaseOnCommit(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	return g.releaseOnCommit(ctx, resources, func(ctx context.Context, c claim) error {
 		return g.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -47,6 +52,9 @@ func (g *Guard) ReleaseOnCommitPgx(ctx context.Context, fn func(ctx context.Cont
 
 func (g *Guard) releaseOnCommit(ctx context.Context, resources []string, tx func(ctx context.Context, c claim) error) error {
 	c, err := g.claimOf(ctx, resources)
+	if err == nil && c.lease.Shared() {
+		err = fmt.Errorf("fence: release %s: the lease is shared, and a commit cannot end one of several shares: release it after the commit: %w", c.subject(), errors.ErrUnsupported)
+	}
 	if err == nil {
 		err = g.keeps(c)
 	}

@@ -39,14 +39,11 @@ func (s *store) grantsNobody(level sql.IsolationLevel, schedule string) bool {
 // steps after that.
 var holdSchedules = []struct {
 	name        string
-	first, last func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error
+	first, last step
 }{
 	{"S1", hold, write},
-	{"S2", func(t *testing.T, _ *store, tx *sql.Tx, _ *rowlock.Lease) error {
-		var n int64
-		return tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n)
-	}, holdAndWrite},
-	{"S3", holdAndWrite, func(*testing.T, *store, *sql.Tx, *rowlock.Lease) error { return nil }},
+	{"S2", takeSnapshot, holdAndWrite},
+	{"S3", holdAndWrite, noSteps},
 }
 
 func hold(_ *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error {

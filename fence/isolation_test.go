@@ -84,7 +84,7 @@ var schedules = []schedule{
 		if err == nil && inWrite {
 			err = p.write(t.Context(), s, tx, old)
 		}
-		return finish(t, s, newer, tx, err, func() error {
+		return finish(t, s, newer, newer, tx, err, func() error {
 			if inWrite {
 				return nil
 			}
@@ -97,7 +97,7 @@ var schedules = []schedule{
 		tx := s.begin(t, level)
 		var n int64
 		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
-		return finish(t, s, newer, tx, nil, func() error {
+		return finish(t, s, newer, newer, tx, nil, func() error {
 			if err := p.check(t.Context(), s, tx, old); err != nil {
 				return err
 			}
@@ -112,16 +112,17 @@ var schedules = []schedule{
 		if err == nil {
 			err = p.write(t.Context(), s, tx, old)
 		}
-		return finish(t, s, newer, tx, err, func() error { return nil })
+		return finish(t, s, newer, newer, tx, err, func() error { return nil })
 	}},
 }
 
 // finish lets the successor seal and work until a lock blocks it. Then the old holder finishes,
-// and the successor completes its work.
-func finish(t *testing.T, s *store, newer *rowlock.Lease, tx *sql.Tx, err error, last func() error) error {
+// and the successor completes its work. The lease sealer seals, and the lease newer works. They are one lease, or two
+// shared leases with one token.
+func finish(t *testing.T, s *store, sealer, newer *rowlock.Lease, tx *sql.Tx, err error, last func() error) error {
 	t.Helper()
 	require.NoError(t, err, "no newer lease has sealed yet, so nothing rejects the old holder")
-	seal := s.startSeal(t, newer)
+	seal := s.startSeal(t, sealer)
 	if !seal.waits {
 		require.NoError(t, seal.wait())
 		if s.dialect == migrations.MySQL || s.dialect == migrations.Postgres {

@@ -37,7 +37,7 @@ func (m marks) held(ctx context.Context, q querier, c claim) error {
 	switch {
 	case err != nil:
 		return err
-	case l.nonce.String != c.lease.Nonce().String() || l.token != int64(c.lease.Token()) || l.state == "expired":
+	case l.nonce.String != c.nonce || l.token != int64(c.lease.Token()) || l.state == "expired":
 		return c.lost()
 	case l.state == "live":
 		return nil
@@ -53,7 +53,7 @@ func (m marks) held(ctx context.Context, q querier, c claim) error {
 func (m marks) release(ctx context.Context, q querier, c claim) error {
 	tick := sql.NullString{String: m.encode(c.lease.Tick()), Valid: c.lease.Tick() != ""}
 	args := append([]any{c.lease.MinHold().Microseconds(), tick}, m.key(c, c.lease.Name())...)
-	rows, err := q.change(ctx, m.sql["release_lease"], append(args, c.lease.Nonce().String(), int64(c.lease.Token()))...)
+	rows, err := q.change(ctx, m.sql["release_lease"], append(args, c.nonce, int64(c.lease.Token()))...)
 	if err != nil || rows == 1 {
 		return err
 	}

@@ -87,6 +87,6 @@ type slowTx struct {
 
 func (t slowTx) Commit() error {
 	t.end()
-	time.Sleep(time.Minute) // a caller that does not wait for the commit reads the file during this minute
+	time.Sleep(time.Minute) // a caller that does not wait for the commit finds the old content of the database during this minute
 	return t.Tx.Commit()
 }

@@ -39,10 +39,10 @@ func (t *trial) ask(b driver.Backend, r driver.Request) (g driver.Grant, held *d
 
 func (t *trial) checkGrant(b driver.Backend, r driver.Request, g driver.Grant) {
 	switch {
-	case g.Token < 0, g.Token == 0 && ordered(b): // token zero is valid if the backend has no tokens
+	case g.Token < 0, g.Token == 0 && ordered(b) && !r.Shared: // token zero is valid if the backend has no tokens
 		t.fatalf("granted token %d; tokens are larger than zero", g.Token)
-	case g.Key != r.Key || g.Nonce != r.Nonce:
-		t.fatalf("requested %q with nonce %s, granted %q with nonce %s", r.Key, r.Nonce, g.Key, g.Nonce)
+	case g.Key != r.Key || g.Nonce != r.Nonce || g.Shared != r.Shared:
+		t.fatalf("requested %q with nonce %s, shared %t; granted %q with nonce %s, shared %t", r.Key, r.Nonce, r.Shared, g.Key, g.Nonce, g.Shared)
 	case g.TTL <= 0 || g.MinHold != r.MinHold || g.HandoverDelay != r.HandoverDelay:
 		t.fatalf("requested TTL %s, minimum hold %s, hand-over delay %s; the grant says %s, %s, %s",
 			r.TTL, r.MinHold, r.HandoverDelay, g.TTL, g.MinHold, g.HandoverDelay)

@@ -72,9 +72,6 @@ func TestEveryCaseCatchesAMutant(t *testing.T) {
 	for _, m := range mutants() {
 		caught = append(caught, m.caughtBy...)
 	}
-	for _, caughtBy := range sharingMutants {
-		caught = append(caught, caughtBy...)
-	}
 	for _, c := range cases() {
 		if !slices.Contains(caught, c.name) {
 			t.Errorf("%s catches no mutant", c.name)
@@ -82,14 +79,10 @@ func TestEveryCaseCatchesAMutant(t *testing.T) {
 	}
 }
 
-// memlock defines the correct behaviour. With the same short limits as the mutants, it passes all cases except those
-// about shared grants, which it does not have.
+// memlock defines the correct behaviour. With the same short limits as the mutants, it passes all cases.
 func TestMemlockPassesTheMutantsCases(t *testing.T) {
 	t.Parallel()
-	able := slices.DeleteFunc(cases(), func(c testCase) bool {
-		return slices.ContainsFunc(sharingCases, func(s testCase) bool { return s.name == c.name })
-	})
-	require.NoError(t, impatient.check(t.Context(), inprocess.New(memlock.New()), able))
+	require.NoError(t, impatient.check(t.Context(), inprocess.New(memlock.New()), cases()))
 }
 
 // The names of cases and promises are unique, because subtests and exemptions use these names.

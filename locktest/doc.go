@@ -14,10 +14,9 @@
 //
 // Some cases need a fault that the suite cannot cause itself. A harness can implement optional interfaces that cause
 // such faults: [Crasher] kills a client, [Partitioner] cuts its network, [ReplyDropper] loses a reply, and [Expirer]
-// makes a lease expire now. [Sharer] returns the shared form of a backend. Without such an interface the suite skips
-// the cases that need it. Without [Expirer], some of these cases wait until a lease has expired, and the suite skips
-// the rest of these cases. If a backend does not keep a promise and its documentation says so, its harness implements
-// [Exempter].
+// makes a lease expire now. Without such an interface the suite skips the cases that need it. Without [Expirer], some of
+// these cases wait until a lease has expired, and the suite skips the rest of these cases. If a backend does not keep a
+// promise and its documentation says so, its harness implements [Exempter].
 //
 // A failed attempt to acquire must return a [*driver.Held] or a rowlock.ErrHeld. Each case uses its own names
 // and ends within a minute.

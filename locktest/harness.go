@@ -55,14 +55,6 @@ type ReplyDropper interface {
 	DropReply(b driver.Backend) error
 }
 
-// Sharer is implemented by a harness whose backend has a shared form. Several shared grants of a name may
-// exist at the same time, and they exclude exclusive grants.
-type Sharer interface {
-	// Shared returns the shared form of a client that the harness has opened. The shared form is closed together with
-	// that client.
-	Shared(b driver.Backend) driver.Backend
-}
-
 // Exempter is implemented by a harness whose backend declares that it does not keep all promises.
 type Exempter interface {
 	// Exempt returns the names of the cases to skip, each with the reason from the backend's documentation.
@@ -92,6 +84,5 @@ var (
 	crashing     = powerOf[Crasher]("Crasher")
 	partitioning = powerOf[Partitioner]("Partitioner")
 	dropping     = powerOf[ReplyDropper]("ReplyDropper")
-	sharing      = powerOf[Sharer]("Sharer")
 	solitary     = powerOf[Solitary]("Solitary")
 )

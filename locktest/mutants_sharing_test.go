@@ -5,161 +5,170 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/inprocess"
+	"github.com/rowlock/rowlock/memlock"
 )
 
-// readwrite is a store in memory with a shared form and a queue. The waiters retry their requests. Without a defect,
-// this store is the specification of sharing. With a defect, it is a mutant.
-type readwrite struct {
-	defect string
-
-	mu     sync.Mutex
-	last   driver.Token
-	queues map[driver.Key][]*rwEntry
-}
-
-type rwEntry struct {
-	driver.Grant
-	shared, waits bool
-}
-
-func (s *readwrite) Open(context.Context) (driver.Backend, error) { return &rwClient{s, false}, nil }
-func (s *readwrite) Shared(b driver.Backend) driver.Backend {
-	return &rwClient{b.(*rwClient).readwrite, true}
-}
-
-type rwClient struct {
-	*readwrite
-	shared bool
-}
-
-func (c *rwClient) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "readwrite", Token: driver.LinearizableToken, Fair: true, Wakes: true}
-}
-
-// granted reports whether the entry e holds the lock. If e is not in the queue, granted reports whether e would hold
-// the lock as the last entry.
-func (s *readwrite) granted(key driver.Key, e *rwEntry) bool {
-	for _, before := range s.queues[key] {
-		if before == e {
-			break
-		}
-		shares := before.shared && e.shared
-		switch s.defect {
-		case "readers exclude each other":
-			shares = false
-		case "readers exclude nobody":
-			shares = before.shared
-		case "writers exclude no readers":
-			shares = e.shared
-		case "readers pass a writer who waits":
-			shares = shares || e.shared && before.waits
-		}
-		if !shares {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *rwClient) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	return c.take(ctx, r, false)
-}
-
-func (c *rwClient) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
-	g, err := c.take(ctx, r, r.Waiting)
+// refusedBy returns the refusal in err, or nil.
+func refusedBy(err error) *driver.Held {
 	var held *driver.Held
-	if errors.As(err, &held) {
-		ctx = wait(held)
-		return c.take(ctx, r, true)
+	errors.As(err, &held)
+	return held
+}
+
+// sharesAlways grants a share beside a writer.
+type sharesAlways struct{ *memlock.Backend }
+
+func (m sharesAlways) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := m.Backend.Acquire(ctx, r)
+	if held := refusedBy(err); r.Shared && held != nil && held.Readers == 0 {
+		return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: held.Token, TTL: r.TTL, Shared: true}, nil
 	}
 	return g, err
 }
 
-// take does not wait, because the engine retries.
-func (c *rwClient) take(ctx context.Context, r driver.Request, queue bool) (driver.Grant, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return driver.Grant{}, driver.NotApplied(err)
+// writesAlways grants a writer the name beside readers.
+type writesAlways struct{ *memlock.Backend }
+
+func (m writesAlways) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := m.Backend.Acquire(ctx, r)
+	if held := refusedBy(err); !r.Shared && held != nil && held.Readers > 0 {
+		return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: held.Token + 1, TTL: r.TTL}, nil
 	}
-	e := c.find(r.Key, r.Nonce)
-	if e == nil {
-		e = &rwEntry{Grant: driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL}, shared: c.shared, waits: true}
-		if !queue && !c.granted(r.Key, e) {
-			return driver.Grant{}, &driver.Held{}
-		}
-		c.last++
-		e.Token = c.last
-		c.queues[r.Key] = append(c.queues[r.Key], e)
-	} else if c.defect == "gives the same nonce another token" {
-		c.last++
-		e.Token = c.last
+	return g, err
+}
+
+// sharesAlone grants a share as an exclusive grant.
+type sharesAlone struct{ *memlock.Backend }
+
+func (m sharesAlone) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	shared := r.Shared
+	r.Shared = false
+	g, err := m.Backend.Acquire(ctx, r)
+	g.Shared = shared && err == nil
+	return g, err
+}
+
+func (m sharesAlone) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	return m.Backend.Renew(ctx, altered(grants, func(g *driver.Grant) { g.Shared = false }))
+}
+
+func (m sharesAlone) Release(ctx context.Context, g driver.Grant) error {
+	g.Shared = false
+	return m.Backend.Release(ctx, g)
+}
+
+// sharesToOneWaiter grants a waiting reader nothing while other readers hold the name.
+type sharesToOneWaiter struct{ *memlock.Backend }
+
+func (m sharesToOneWaiter) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	if seen, err := m.Inspect(ctx, r.Key); err == nil && r.Shared && r.Waiting && seen.Readers > 0 {
+		return driver.Grant{}, &driver.Held{Readers: seen.Readers, Token: seen.Token, ExpiresIn: seen.ExpiresIn}
 	}
-	if !c.granted(r.Key, e) {
+	return m.Backend.Acquire(ctx, r)
+}
+
+// refusesTheSameShare refuses a repeated request of a reader.
+type refusesTheSameShare struct{ *memlock.Backend }
+
+func (m refusesTheSameShare) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	probe := driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL, Shared: true}
+	if outcomes, err := m.Renew(ctx, []driver.Grant{probe}); err == nil && r.Shared && outcomes[0] == driver.Renewed {
 		return driver.Grant{}, &driver.Held{}
 	}
-	e.waits = false
-	return e.Grant, nil
+	return m.Backend.Acquire(ctx, r)
 }
 
-func (s *readwrite) find(key driver.Key, nonce driver.Nonce) *rwEntry {
-	for _, e := range s.queues[key] {
-		if e.Nonce == nonce {
-			return e
-		}
+// needsShareToken does not release a share without its token.
+type needsShareToken struct{ *memlock.Backend }
+
+func (m needsShareToken) Release(ctx context.Context, g driver.Grant) error {
+	if g.Shared && g.Token == 0 {
+		return driver.ErrNotHeld
 	}
-	return nil
+	return m.Backend.Release(ctx, g)
 }
 
-func (c *rwClient) Renew(_ context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	outcomes := make([]driver.Outcome, len(grants))
-	for i, g := range grants {
-		outcomes[i] = driver.Lost
-		if e := c.find(g.Key, g.Nonce); e != nil && e.Token == g.Token {
-			outcomes[i] = driver.Renewed
-		}
+// reservesNothing lets later readers pass a waiting writer.
+type reservesNothing struct{ *memlock.Backend }
+
+func (m reservesNothing) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	r.Waits = r.Waits && r.Shared
+	return m.Backend.Acquire(ctx, r)
+}
+
+// reservesUntilTheRelease lets later readers pass a waiting writer once the last reader has released the name.
+type reservesUntilTheRelease struct{ *memlock.Backend }
+
+func (m reservesUntilTheRelease) Release(ctx context.Context, g driver.Grant) error {
+	err := m.Backend.Release(ctx, g)
+	_, _ = m.Prune(ctx, 0) // forgets the waiter, and keeps the largest token
+	return err
+}
+
+// reservesForEver also refuses the repeated request of a reader while a writer waits.
+type reservesForEver struct{ *memlock.Backend }
+
+func (m reservesForEver) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	probe := driver.Request{Key: r.Key, Nonce: driver.NewNonce(), TTL: r.TTL, Shared: true}
+	g, err := m.Backend.Acquire(ctx, probe)
+	if held := refusedBy(err); r.Shared && held != nil && held.Reason == driver.Reserved {
+		return g, err
 	}
-	return outcomes, nil
+	if err == nil {
+		_ = m.Backend.Release(ctx, g)
+	}
+	return m.Backend.Acquire(ctx, r)
 }
 
-func (c *rwClient) Release(_ context.Context, g driver.Grant) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queues[g.Key] = slices.DeleteFunc(c.queues[g.Key], func(e *rwEntry) bool {
-		return e.Nonce == g.Nonce || c.defect == "one release is all readers'" && e.shared
+// forcesNoShares does not force a release of readers.
+type forcesNoShares struct{ *memlock.Backend }
+
+func (m forcesNoShares) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
+	if seen, err := m.Inspect(ctx, key); err == nil && seen.Readers > 0 {
+		return nil
+	}
+	return m.Backend.ForceRelease(ctx, key, token, live)
+}
+
+// countsNoReaders reports no number of readers.
+type countsNoReaders struct{ *memlock.Backend }
+
+func (m countsNoReaders) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
+	s, err := m.Backend.Inspect(ctx, key)
+	s.Readers = 0
+	return s, err
+}
+
+// wakesOne notifies only the client that has subscribed first, and only of a release.
+type wakesOne struct {
+	*memlock.Backend
+	mu    sync.Mutex
+	order map[driver.Key][]*func()
+}
+
+func newWakesOne(b *memlock.Backend) inprocess.Memory {
+	return &wakesOne{Backend: b, order: make(map[driver.Key][]*func())}
+}
+
+func (m *wakesOne) Notify(ctx context.Context, key driver.Key, wake func()) (func(), error) {
+	mine := &wake
+	m.mu.Lock()
+	m.order[key] = append(m.order[key], mine)
+	m.mu.Unlock()
+	stop, err := m.Backend.Notify(ctx, key, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.order[key][0] == mine {
+			wake()
+		}
 	})
-	return nil
-}
-
-var sharingMutants = map[string][]string{
-	"readers exclude each other":         {"shared-grants-share", "shared-waiters-wake"},
-	"readers exclude nobody":             {"shared-keeps-out"},
-	"writers exclude no readers":         {"shared-keeps-out"},
-	"readers pass a writer who waits":    {"writer-is-not-passed"},
-	"one release is all readers'":        {"shared-grants-share", "shared-keeps-out"},
-	"gives the same nonce another token": {"shared-same-nonce"},
-}
-
-func rw(defect string) Harness {
-	return &readwrite{defect: defect, queues: make(map[driver.Key][]*rwEntry)}
-}
-
-// With each defect in sharingMutants, readwrite fails the cases that are listed for the defect.
-// Without a defect it passes.
-func TestSharing(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, impatient.check(t.Context(), rw(""), sharingCases))
-	for defect, caughtBy := range sharingMutants {
-		t.Run(defect, func(t *testing.T) {
-			t.Parallel()
-			isCaught(t, rw(defect), caughtBy)
-		})
-	}
+	return func() {
+		stop()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.order[key] = slices.DeleteFunc(m.order[key], func(other *func()) bool { return other == mine })
+	}, err
 }

@@ -80,6 +80,27 @@ func mutants() []mutant {
 		{"never excludes a slot", plain[neverExcludes], []string{"at-most-n", "all-or-none"}},
 		{"never releases what a lost reply granted", plain[keepsLostGrants], []string{"slot-reply-lost"}},
 
+		// Readers and writers.
+		{"grants a share beside a writer", plain[sharesAlways], []string{"shared-keeps-out"}},
+		{"grants a writer the name beside readers", plain[writesAlways], []string{"shared-keeps-out"}},
+		{"grants one share at a time", plain[sharesAlone], []string{"shared-grants-share", "shared-waiters-wake", "shared-waiter-wakes-the-next"}},
+		{"grants waiting readers one share at a time", plain[sharesToOneWaiter], []string{"shared-waiters-wake", "shared-waiter-wakes-the-next"}},
+		{"notifies one waiting reader", newWakesOne, []string{"shared-waiter-wakes-the-next"}},
+		{"ends all shares with one release", shares(endsAll), []string{"shared-grants-share", "shared-keeps-out"}},
+		{"refuses the same share", plain[refusesTheSameShare], []string{"shared-same-nonce"}},
+		{"counts the same share twice", shares(countsTwice), []string{"shared-same-nonce"}},
+		{"does not release a share without a token", plain[needsShareToken], []string{"shared-reply-lost"}},
+		{"gives each reader a token of its own", shares(tokenForEach), []string{"shared-epoch-token"}},
+		{"gives readers the token of the writer before them", shares(tokenOfWriterBefore), []string{"shared-epoch-token"}},
+		{"gives a writer the token of the readers before it", shares(tokenForWriterAfter), []string{"shared-epoch-token", "shared-forced-release"}},
+		{"ends all shares when one expires", shares(expiresAll), []string{"share-expires-alone"}},
+		{"keeps the name closed for an expired share", shares(keepsExpired), []string{"share-expires-alone"}},
+		{"lets readers pass a waiting writer", plain[reservesNothing], []string{"writer-is-not-passed", "writer-keeps-readers-out"}},
+		{"lets readers pass a waiting writer after the last release", plain[reservesUntilTheRelease], []string{"writer-keeps-readers-out"}},
+		{"refuses the same share while a writer waits", plain[reservesForEver], []string{"writer-keeps-readers-out"}},
+		{"forces no release of readers", plain[forcesNoShares], []string{"shared-forced-release"}},
+		{"counts no readers", plain[countsNoReaders], []string{"shared-forced-release"}},
+
 		// Ticks.
 		{"records no tick", plain[recordsNoTick], []string{"tick-is-recorded", "tick-reply-lost", "once-per-tick", "tick-outlives-holders"}},
 		{"records a tick of a failed release", newTickbook(func(m *tickbook) { m.always = true }), []string{"tick-needs-the-grant"}},

@@ -50,9 +50,9 @@ func refusalTellsUntilWhen(t *trial) {
 	g := t.grant(a, t.request(t.key("x")))
 	held := t.refuse(b, t.request(g.Key))
 	if held.ExpiresIn <= 0 || held.ExpiresIn > g.TTL {
-		t.fatalf("granted for %s; a refusal says free in %s", g.TTL, held.ExpiresIn)
+		t.fatalf("the lease was granted for %s, but a refusal says that it ends in %s", g.TTL, held.ExpiresIn)
 	}
 	if most := time.Since(sent) + slack; held.Since < 0 || held.Since > most {
-		t.fatalf("granted at most %s ago; a refusal says %s ago", most, held.Since)
+		t.fatalf("the lease was granted %s ago at most, but a refusal says %s ago", most, held.Since)
 	}
 }

@@ -55,12 +55,12 @@ func renewalExtends(t *trial) {
 	a, b := t.open(), t.open()
 	g := t.grant(a, t.request(t.key("x")))
 	if left := t.expiresIn(b, g.Key); left > steady {
-		t.fatalf("requested a TTL of %s, but a refusal says free in %s", steady, left)
+		t.fatalf("the lease was granted for %s, but a refusal says that it ends in %s", steady, left)
 	}
 	g.TTL = 3 * steady // large enough that the elapsed time does not affect the comparison
 	t.isHeld(a, g)
 	if left := t.expiresIn(b, g.Key); left <= steady {
-		t.fatalf("renewed for %s, the lease ends in %s", g.TTL, left)
+		t.fatalf("the lease was renewed for %s, but a refusal says that it ends in %s", g.TTL, left)
 	}
 }
 

@@ -21,7 +21,7 @@ type Backend struct {
 
 // row is the state of one lock.
 type row struct {
-	nonce     driver.Nonce // zero after a release
+	nonce     driver.Nonce // zero after a release; the epoch nonce while the lock is shared
 	token     driver.Token
 	holder    string
 	note      string
@@ -29,6 +29,9 @@ type row struct {
 	expires   time.Time
 	done      string    // the last recorded tick
 	heldUntil time.Time // when the key can be granted again; zero if the lease was released and no minimum hold applies
+
+	readers     map[driver.Nonce]time.Time // the expiry of each share; empty while the lock is not shared
+	writerUntil time.Time                  // until this time no reader joins, because a writer waits
 }
 
 var (
@@ -48,7 +51,7 @@ func New() *Backend {
 
 // Capabilities returns the guarantees of a store that loses no data and notifies every Locker that uses it.
 func (b *Backend) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Pauses: true, Ticks: true}
+	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Shares: true, Pauses: true, Ticks: true}
 }
 
 // Acquire implements [driver.Backend].
@@ -74,14 +77,19 @@ func (b *Backend) acquire(r driver.Request) (driver.Grant, error) {
 		l = new(row)
 		b.rows[r.Key] = l
 	}
+	if r.Shared {
+		return b.share(l, r, now)
+	}
 	again := l.nonce == r.Nonce && l.nonce != driver.Nonce{}
 	if !again && now.Before(l.heldUntil) {
+		if len(l.readers) > 0 && r.Waits {
+			l.writerUntil = now.Add(driver.WriterReserve)
+		}
 		return driver.Grant{}, l.refusal(now)
 	}
 	if !again {
-		l.nonce, l.acquired = r.Nonce, now
-		l.token = max(l.token+1, b.floor+1, driver.Token(now.UnixMicro()))
-		l.holder, l.note = r.Holder, r.Note
+		b.begin(l, r, now)
+		l.nonce = r.Nonce
 	}
 	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: l.token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Done: l.done}
 	l.extend(g, now)
@@ -93,7 +101,12 @@ func (b *Backend) renew(grants []driver.Grant) []driver.Outcome {
 	outcomes := make([]driver.Outcome, len(grants))
 	for i, g := range grants {
 		outcomes[i] = driver.Lost
-		if l := b.rows[g.Key]; l.is(g) && now.Before(l.expires) {
+		l := b.rows[g.Key]
+		switch {
+		case g.Shared && l.sharedBy(g) && now.Before(l.readers[g.Nonce]):
+			l.extendShare(g, now)
+			outcomes[i] = driver.Renewed
+		case !g.Shared && l.is(g) && now.Before(l.expires):
 			l.extend(g, now)
 			outcomes[i] = driver.Renewed
 		}
@@ -104,6 +117,9 @@ func (b *Backend) renew(grants []driver.Grant) []driver.Outcome {
 func (b *Backend) release(g driver.Grant) error {
 	now := b.now()
 	l := b.rows[g.Key]
+	if g.Shared {
+		return b.releaseShare(l, g, now)
+	}
 	if l != nil && l.nonce == (driver.Nonce{}) && l.token == g.Token {
 		return nil // the grant is already released
 	}
@@ -123,6 +139,14 @@ func (b *Backend) release(g driver.Grant) error {
 	return nil
 }
 
+// begin starts a new grant of l: it raises the token and ends what was there before.
+func (b *Backend) begin(l *row, r driver.Request, now time.Time) {
+	l.acquired = now
+	l.token = max(l.token+1, b.floor+1, driver.Token(now.UnixMicro()))
+	l.holder, l.note = r.Holder, r.Note
+	l.readers, l.writerUntil = nil, time.Time{}
+}
+
 // is reports whether g is the current grant of l. If g.Token is zero, only the nonce is compared.
 func (l *row) is(g driver.Grant) bool {
 	return l != nil && l.nonce == g.Nonce && (g.Token == 0 || l.token == g.Token)
@@ -136,7 +160,7 @@ func (l *row) extend(g driver.Grant, now time.Time) {
 
 func (l *row) refusal(now time.Time) *driver.Held {
 	h := &driver.Held{
-		Reason: driver.Leased, Holder: l.holder, Note: l.note, Token: l.token,
+		Reason: driver.Leased, Holder: l.holder, Note: l.note, Token: l.token, Readers: l.live(now),
 		Since: now.Sub(l.acquired), ExpiresIn: l.heldUntil.Sub(now),
 	}
 	switch {

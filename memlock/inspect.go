@@ -39,7 +39,7 @@ func (b *Backend) Inspect(_ context.Context, key driver.Key) (driver.Status, err
 func (b *Backend) status(key driver.Key, l *row) driver.Status {
 	now := b.now()
 	s := driver.Status{
-		Key: key, Token: l.token, Holder: l.holder, Note: l.note, Done: l.done, Waiters: len(b.watchers[key]),
+		Key: key, Token: l.token, Holder: l.holder, Note: l.note, Done: l.done, Waiters: len(b.watchers[key]), Readers: l.live(now),
 		Age: now.Sub(l.acquired), ExpiresIn: l.expires.Sub(now), FreeIn: max(0, l.heldUntil.Sub(now)),
 	}
 	held := l.nonce != driver.Nonce{}
@@ -73,7 +73,7 @@ func (b *Backend) ForceRelease(_ context.Context, key driver.Key, token driver.T
 
 // end frees l and raises its token, so that the fence rejects the old holder.
 func (b *Backend) end(key driver.Key, l *row, now time.Time) {
-	l.nonce = driver.Nonce{}
+	l.nonce, l.readers, l.writerUntil = driver.Nonce{}, nil, time.Time{}
 	l.token = max(l.token+1, b.floor+1, driver.Token(now.UnixMicro()))
 	l.expires = earlier(l.expires, now)
 	l.heldUntil = time.Time{}
@@ -101,6 +101,9 @@ func (b *Backend) Expire(key driver.Key) {
 	}
 	past := max(0, l.expires.Sub(b.now()))
 	l.expires, l.heldUntil = l.expires.Add(-past), l.heldUntil.Add(-past)
+	for nonce, expires := range l.readers {
+		l.readers[nonce] = earlier(expires, b.now())
+	}
 }
 
 // Prune implements [driver.Operator].

@@ -76,7 +76,7 @@ func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Sessi
 // a request to the server, because the server would grant the lock to the same session a second time.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) {
-		g, err := b.locks.Acquire(ctx, r.Key, false, r)
+		g, err := b.locks.Acquire(ctx, r.Key, r)
 		return g, ctx, err
 	})
 }
@@ -85,7 +85,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 // the wait is cancelled, Await closes that connection. If the backend has reached its limit of connections, Await
 // makes one attempt without waiting.
 func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
-	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) { return b.locks.Await(ctx, r.Key, false, r, wait) })
+	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) { return b.locks.Await(ctx, r.Key, r, wait) })
 }
 
 // acquire checks the request r and calls the function by. It converts the error of by to an error of the driver
@@ -110,7 +110,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 		return nil, err
 	}
 	itself := func(key driver.Key) driver.Key { return key }
-	outcomes, err := b.locks.Renew(ctx, itself, false, grants)
+	outcomes, err := b.locks.Renew(ctx, itself, grants)
 	return outcomes, explain(ctx, b.table, "renew", driver.Key{}, err)
 }
 
@@ -124,7 +124,7 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 }
 
 func (b *Backend) release(ctx context.Context, g driver.Grant) error {
-	return b.locks.Release(ctx, g.Key, false, g)
+	return b.locks.Release(ctx, g.Key, g)
 }
 
 func (b *Backend) ready(ctx context.Context) error { return sessionlock.Ready(ctx, b.err) }

@@ -43,12 +43,13 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	require.NoError(t, err)
 	for dir, verbs := range map[string][]string{
 		"postgres": {
-			"acquire", "acquire_sealed", "acquire_waiting", "adopt_epoch", "alive", "call", "create_in_tx", "draining", "force_release", "forget_waiters", "hand_over", "inspect", "leave",
-			"list", "lock_in_tx", "passed", "pause", "prune", "raise_longest_ttl", "release", "release_passing", "released_before", "renew", "restore_lock_timeout", "version", "wait", "withdraw",
+			"acquire", "acquire_sealed", "acquire_shared", "acquire_waiting", "adopt_epoch", "alive", "call", "create_in_tx", "draining", "force_release", "forget_waiters", "hand_over", "inspect", "leave",
+			"list", "lock_in_tx", "passed", "pause", "prune", "raise_longest_ttl", "release", "release_passing", "release_shared", "released_before", "renew", "renew_shared", "reserve_for_writer", "restore_lock_timeout", "version", "wait", "withdraw",
 		},
 		"sqlite": {
-			"acquire", "adopt_epoch", "columns", "file", "force_refused", "force_release", "forget_waiters", "hand_over", "hand_over_refused", "inspect", "leave", "list", "lock_in_tx",
-			"look", "look_in_tx", "pause", "prune", "raise_floor", "raise_longest_ttl", "release", "released_before", "renew", "seal", "turn", "wait",
+			"acquire", "acquire_shared", "adopt_epoch", "columns", "file", "force_refused", "force_release", "forget_waiters", "hand_over", "hand_over_refused", "inspect", "leave", "list", "lock_in_tx",
+			"look", "look_in_tx", "look_shared", "pause", "prune", "raise_floor", "raise_longest_ttl", "release", "release_shared", "released_before", "renew", "renew_shared",
+			"reserve_for_writer", "seal", "turn", "wait",
 		},
 	} {
 		s := table.Statements(statementFiles(), dir+"/sql", `"`)

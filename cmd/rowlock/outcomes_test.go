@@ -117,10 +117,11 @@ func TestReleaseWithoutAnAnswerIsUnknown(t *testing.T) {
 			output, err := w.command(t, scriptTimeout, "sh", "-euc", `
 				mkfifo started block
 				rowlock run lock-of-this-test -- sh -c 'echo $ROWLOCK_TOKEN >started; read _ <block' &
+				trap 'kill $! 2>/dev/null || :; wait' EXIT
 				read token <started
 				code=0; rowlock release lock-of-this-test --live --token $token --store "$BROKEN" || code=$?
-				test $code = 74
-				kill $! 2>/dev/null || :; wait`).CombinedOutput()
+				echo "exit code $code"
+				test $code = 74`).CombinedOutput()
 			require.NoError(t, err, "%s", output)
 			require.Contains(t, string(output), "no answer came, and it may have been done")
 			require.Regexp(t, `; look with: rowlock status --store \S+ lock-of-this-test\n`, string(output))

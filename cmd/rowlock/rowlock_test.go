@@ -51,6 +51,7 @@ var leftOut = map[string][]exception{
 	"min_hold":      {{ofSessions, "a session lock is free when it is released: session_usage has the error"}, {ofForgetful, "the store keeps nothing about a free lock: forgetful has the error"}},
 	"once":          {{ofSessions, "the store keeps nothing about a released lock: session_usage has the error"}, {ofRedlock, "its servers may forget: keyvalue_usage has the error"}},
 	"pause":         {{ofSessions, "a session lock cannot be paused: session_usage has the error"}, {ofRedlock, "its servers may forget: keyvalue_usage has the error"}},
+	"shared":        {{ofGetLocks, "GET_LOCK has no shared locks: session_usage has the error"}, {ofRedlock, "it grants no shared locks: keyvalue_usage has the error"}},
 	"release":       {{ofSessions, "no lease expires, and a released lock is free at once: session_release"}},
 	"status":        {{ofSessions, "no lease ends, and Postgres keeps no names: session_status"}, {ofForgetful, "the store keeps nothing about a free lock: forgetful"}},
 
@@ -78,6 +79,7 @@ type exception struct {
 
 var (
 	ofSessions  = regexp.MustCompile("-(advisory|getlock)$")
+	ofGetLocks  = regexp.MustCompile("-getlock$")
 	ofLeases    = ofOthers(ofSessions)
 	ofKeyValues = regexp.MustCompile("^(redis|redis-cluster|redlock|etcd|zookeeper)$")
 	ofRedlock   = regexp.MustCompile("^redlock$")

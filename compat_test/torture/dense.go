@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
 // The dense mode adds loops to each worker. These loops hold hundreds of names for about a millisecond each, so a run makes ten
@@ -46,6 +48,9 @@ func (o settings) lockNames() []string {
 	all := slices.Concat([]string{"chain-0", "chain-1", pairName, controlName, relayName, "churn-0", "churn-1", "churn-2"}, togetherNames, slotNames)
 	if o.ticks {
 		all = append(all, onceName)
+	}
+	if o.shares {
+		all = append(all, history.Board)
 	}
 	for n := range o.denseNames() {
 		all = append(all, fmt.Sprintf("%s-%03d", denseName, n))

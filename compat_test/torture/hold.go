@@ -20,7 +20,7 @@ type hold struct {
 }
 
 func (h *hold) event(kind history.Kind) history.Event {
-	return history.Event{Kind: kind, Try: h.try, Tick: h.tick, Name: h.lease.Name(), Token: int64(h.lease.Token()), Nonce: h.lease.Nonce().String()}
+	return history.Event{Kind: kind, Try: h.try, Tick: h.tick, Name: h.lease.Name(), Token: int64(h.lease.Token()), Nonce: h.lease.Nonce().String(), Shared: h.lease.Shared()}
 }
 
 // look checks whether the lease is still held, and logs the answer. The end of trust is read after the answer,
@@ -64,5 +64,5 @@ func (h *hold) released(err error) {
 		e.Outcome, e.Detail = history.Failed, err.Error()
 	}
 	h.log.Write(e)
-	h.leases.Delete(grantKey{h.lease.Name(), h.lease.Token()})
+	h.leases.Delete(h.try)
 }

@@ -37,6 +37,7 @@ type settings struct {
 	pace      time.Duration
 	dense     bool
 	ticks     bool // the store keeps ticks
+	shares    bool // the store grants shared locks
 	mutant    string
 	only      []string // kinds of faults besides kill and stop; if empty, all kinds
 }

@@ -40,6 +40,9 @@ var mutants = []mutant{
 	{name: "a call reports all names, and has one", caughtBy: []string{"S13"}, partial: true},
 	{name: "there is one more slot", caughtBy: []string{"S14"}, roomy: true},
 	{name: "a job runs although its tick is done", caughtBy: []string{"S15"}, backend: func(b driver.Backend) driver.Backend { return eager{bare{b}} }},
+	{name: "a writer does not wait for readers", caughtBy: []string{"S17"}, backend: func(b driver.Backend) driver.Backend { return ruthless{bare{b}} }},
+	{name: "each reader has a token of its own", caughtBy: []string{"S18"}, backend: func(b driver.Backend) driver.Backend { return &scattered{coarse{bare: bare{b}}} }},
+	{name: "readers overtake a writer that waits", caughtBy: []string{"L7"}, backend: func(b driver.Backend) driver.Backend { return modest{bare{b}} }},
 	{name: "a release records no tick", caughtBy: []string{"S16"}, backend: func(b driver.Backend) driver.Backend { return tickless{bare{b}} }},
 }
 
@@ -86,6 +89,38 @@ func (y generous) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	var held *driver.Held
 	if errors.As(err, &held) && held.Token != 0 {
 		return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: held.Token + 1, TTL: r.TTL}, nil
+	}
+	return g, err
+}
+
+// ruthless grants a lock to a writer although readers hold it.
+type ruthless struct{ bare }
+
+func (y ruthless) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := y.Backend.Acquire(ctx, r)
+	var held *driver.Held
+	if errors.As(err, &held) && held.Readers > 0 && !r.Shared {
+		return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: held.Token + 1, TTL: r.TTL}, nil
+	}
+	return g, err
+}
+
+// modest does not let the store know that a writer waits.
+type modest struct{ bare }
+
+func (m modest) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	r.Waits = false
+	return m.Backend.Acquire(ctx, r)
+}
+
+// scattered issues different tokens to the readers of one epoch.
+type scattered struct{ coarse }
+
+func (s *scattered) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := s.Backend.Acquire(ctx, r)
+	if err == nil && g.Shared {
+		s.real.Store(g.Nonce, g.Token)
+		g.Token += driver.Token(g.Nonce[0]) % 100
 	}
 	return g, err
 }

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
 // These are the kinds of faults.
@@ -77,8 +79,8 @@ type plan struct{ faults, evictions []step }
 
 // targets returns the locks whose holders the faults hit. It also returns the locks whose leases may be released by force.
 func (o settings) targets() (targets, evictable []string) {
-	targets = []string{"chain-0", "chain-1", pairName, controlName, "chain-0", pairName, "churn-0", relayName, togetherNames[0], slotNames[0], onceName}
-	evictable = []string{"chain-0", "chain-1", pairName, controlName, "chain-0", "chain-1", pairName, togetherNames[0], slotNames[0], onceName}
+	targets = []string{"chain-0", "chain-1", pairName, controlName, "chain-0", pairName, "churn-0", relayName, togetherNames[0], slotNames[0], onceName, history.Board}
+	evictable = []string{"chain-0", "chain-1", pairName, controlName, "chain-0", "chain-1", pairName, togetherNames[0], slotNames[0], onceName, history.Board}
 	if o.dense {
 		targets = append(targets, slices.Repeat([]string{denseName}, len(targets))...)
 		evictable = append(evictable, slices.Repeat([]string{denseName}, len(evictable))...)

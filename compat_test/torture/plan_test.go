@@ -60,10 +60,10 @@ func TestALongerPlanBeginsLikeAShortOne(t *testing.T) {
 func TestTheDenseModeHasNamesAndFaultsOfItsOwn(t *testing.T) {
 	o := settings{seed: 42, workers: 4, ttl: time.Second}
 	assert.Len(t, o.lockNames(), 14)
-	o.ticks = true
-	assert.Len(t, o.lockNames(), 15)
+	o.ticks, o.shares = true, true
+	assert.Len(t, o.lockNames(), 16)
 	o.dense = true
-	assert.Len(t, o.lockNames(), 15+denseNames)
+	assert.Len(t, o.lockNames(), 16+denseNames)
 	p := newPlan(stores[0], o, 10*time.Minute)
 	for _, steps := range [][]step{p.faults, p.evictions} {
 		n := 0

@@ -49,7 +49,7 @@ func torture(ctx context.Context, s store, o settings, folder string) (err error
 	defer supervisor.close()
 	r.inspector, r.data = supervisor.backend.(driver.Operator), supervisor.data
 	caps := supervisor.backend.Capabilities()
-	r.anonymous, r.ticks = caps.Anonymous, caps.Ticks
+	r.anonymous, r.ticks, r.shares = caps.Anonymous, caps.Ticks, caps.Shares
 
 	r.fleet = &fleet{world: r.world, log: r.log, places: make([]*process, o.workers)}
 	defer r.fleet.abandon()

@@ -35,13 +35,8 @@ type worker struct {
 	locker *rowlock.Locker
 	tries  atomic.Int64
 	walked atomic.Int64 // the number of requests of the dense loops
-	leases sync.Map     // by name and token: the *rowlock.Lease
+	leases sync.Map     // by try: the *rowlock.Lease
 	grants sync.Map     // by try: grants whose Acquire has not returned yet
-}
-
-type grantKey struct {
-	name  string
-	token rowlock.Token
 }
 
 // runWorker works until the supervisor stops the worker by SIGTERM, kills the worker, or ends itself.
@@ -83,7 +78,7 @@ func runWorker(text string) error {
 		return err
 	}
 	caps := w.locker.Capabilities()
-	start := history.Event{Kind: history.Start, Name: caps.Backend, Outcome: caps.Token.String()}
+	start := history.Event{Kind: history.Start, Name: caps.Backend, Outcome: caps.Token.String(), Shared: caps.Shares}
 	if caps.Ticks {
 		start.Detail = history.Ticks
 	}
@@ -130,6 +125,9 @@ func (w *worker) loops() []func(context.Context, *rand.Rand) {
 	if w.locker.Capabilities().Ticks {
 		all = append(all, w.once)
 	}
+	if w.locker.Capabilities().Shares {
+		all = append(all, w.writer, w.reader, w.reader)
+	}
 	if w.Dense {
 		all = append(all, slices.Repeat([]func(context.Context, *rand.Rand){w.dense}, denseLoops)...)
 	}
@@ -165,7 +163,7 @@ func (w *worker) newTry() string { return fmt.Sprintf("w%d-%d", w.Worker, w.trie
 
 // granted logs a lease that the worker has received.
 func (w *worker) granted(lease *rowlock.Lease, try string, tick int64) *hold {
-	w.leases.Store(grantKey{lease.Name(), lease.Token()}, lease)
+	w.leases.Store(try, lease)
 	h := &hold{worker: w, lease: lease, try: try, tick: tick}
 	e := h.event(history.Granted)
 	e.Until = trustEnd(&e, lease)
@@ -209,8 +207,8 @@ func (w *worker) trace() *rowlock.Trace {
 	return &rowlock.Trace{
 		Acquired: func(l rowlock.AcquiredEvent) { w.grants.Store(l.Holder, struct{}{}) },
 		Renewed: func(r rowlock.RenewedEvent) {
-			if lease, ok := w.leases.Load(grantKey{r.Name, r.Token}); ok {
-				e := event(history.Renewed, r.LeaseInfo)
+			e := event(history.Renewed, r.LeaseInfo)
+			if lease, ok := w.leases.Load(e.Try); ok {
 				e.Until = trustEnd(&e, lease.(*rowlock.Lease))
 				w.log.Write(e)
 			}

@@ -1,4 +1,4 @@
-// Package orderspgx is an example to copy: the repository of examples/orders on a pgx pool. It uses the same tables and
+// Package orderspgx is an example to copy: the OrderRepository of examples/orders, here on a pgx pool. It uses the same tables and
 // types.
 package orderspgx
 

@@ -55,6 +55,9 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	if f.once != "" && !s.Backend.Capabilities().Ticks {
 		return 0, exit.Usagef("--once: the store %s cannot record that a tick is done: keep the lock as a lease row (--store %s)", s.At.Shown, s.At.LeaseRows())
 	}
+	if f.shared && !s.Backend.Capabilities().Shares {
+		return 0, exit.Usagef("--shared: the store %s grants no shared locks: keep the lock as a lease row (--store %s)", s.At.Shown, s.At.LeaseRows())
+	}
 	w := a.newWaiting(f.wait)
 	names := f.names(name)
 	if f.slots > 0 {

@@ -30,7 +30,7 @@ EXPIRES IN.
 
 With --watch the list is written again every --interval until rowlock is interrupted. On a terminal the new
 list replaces the previous list. With --json, each line is a JSON object for one lock that is new, changed (in
-state, token, holder or note) or gone from the list. The word is in "change" and the time in "time".`,
+state, token, holder, note or readers) or gone from the list. The word is in "change" and the time in "time".`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

@@ -50,7 +50,7 @@ func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []st
 			tick = fmt.Sprintf("tick:     %q; last done: %q\n", f.once, status.Done)
 		}
 		_, err = fmt.Fprintf(a.std.Out, "command:  %s\nlock:     %q\nstore:    %s\nexcludes: %s\nholder:   %s\ntimes:    %s\n%snow:      %s\nthen:     %s\n",
-			strings.Join(words, " "), key.String(), s.At.Shown, s.At.Excludes(), terminal.Cell(f.holder), f.times(), tick, v.Sentence(), f.outlook(v.Available(), status.Done))
+			strings.Join(words, " "), key.String(), s.At.Shown, s.At.Excludes(), terminal.Cell(f.holder), f.times(), tick, v.Sentence(), f.outlook(v.Available() || f.shared && v.Readers > 0, status.Done))
 		if err != nil {
 			return fmt.Errorf("write to stdout: %w", err)
 		}
@@ -78,7 +78,8 @@ func (f *runFlags) times() string {
 	return text
 }
 
-// outlook describes what run would do now. The parameter free says whether the lock is free.
+// outlook describes what run would do now. The parameter free says whether the lock is free, or held
+// by readers that a reader may join.
 func (f *runFlags) outlook(free bool, done string) string {
 	refused := fmt.Sprintf("exit with code %d", f.conflictCode)
 	if f.onConflict == onConflictSkip {

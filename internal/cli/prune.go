@@ -20,7 +20,8 @@ func (a *app) pruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --unused DURATION",
 		Short: "Forget the locks that nobody has held for a long time",
-		Long: `Deletes the locks of every namespace that have been free for at least --unused, together with their history.
+		Long: `Deletes the locks of every namespace that have been free for at least --unused, together with their history and
+their last tick (rowlock run --once). So a job whose tick is deleted can run for that tick again.
 Tokens still rise: every later grant has a larger token than all deleted locks. Use this for a table that fills
 up with names that are used only once. etcd, ZooKeeper and Redis delete such locks themselves.`,
 		DisableFlagsInUseLine: true,

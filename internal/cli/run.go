@@ -32,6 +32,7 @@ type runFlags struct {
 	oncePer      time.Duration // the length of the ticks, from which the field once is computed; zero if not given
 	slots        int           // the number of slots; zero if the lock has no slots
 	holder, note string
+	shared       bool
 	dryRun       bool
 	hideStore    bool
 
@@ -56,6 +57,11 @@ A "rowlock run" inside the command inherits these variables.
 
 With --slots=N up to N commands run at the same time. The slots of NAME are the locks NAME/0 to NAME/N-1, and
 the command gets the first slot that is free. Every run of NAME needs the same --slots.
+
+With --shared the run is a reader. Several readers hold NAME at the same time, each with --shared. A run without
+--shared is a writer: it waits for all readers, and later readers wait for it. All readers that hold NAME together
+have the same token. The token is 0 on postgres-advisory. --shared cannot be combined with --once, --slots,
+--min-hold and --handover-delay.
 
 With --once=TICK the command runs only if no run has succeeded for that tick. TICK is a time such as 2026-11-23 or
 2026-11-23T08:30, a number, or any text of up to 128 characters. The store keeps the last tick: an earlier time and a
@@ -102,6 +108,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringVar(&f.once, "once", "", "run the command only if no run has succeeded for this tick, a text")
 	flags.Var(durationValue{&f.oncePer, false}, "once-per", "the same; the tick is the present time, rounded down to a multiple of this")
 	flags.IntVar(&f.slots, "slots", 0, "run up to this many commands at a time, each in its own slot")
+	flags.BoolVar(&f.shared, "shared", false, "share the lock with other runs that have --shared; a run without it excludes them")
 	flags.Var(durationValue{&f.wait, true}, "wait", "how long to wait for the lock: 0 is not at all, inf is without a limit")
 	flags.Var(durationValue{&f.ttl, false}, "ttl", "how soon a crash frees the lock")
 	flags.Var(durationValue{&f.minHold, false}, "min-hold", "keep the lock closed for this long after its grant, even if the command has ended")
@@ -176,6 +183,10 @@ func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 		return exit.Usagef("--once names a tick, and --once-per computes one: leave one of them out")
 	case f.slots > 0 && (f.once != "" || f.oncePer > 0):
 		return exit.Usagef("--once and --once-per need a single lock, and --slots has several: leave one of them out")
+	case f.slots > 0 && f.shared:
+		return exit.Usagef("--shared lets any number of readers hold one lock, and --slots limits the number: leave one of them out")
+	case f.shared && (f.once != "" || f.oncePer > 0):
+		return exit.Usagef("--once and --once-per need the lock alone, and --shared shares it: leave one of them out")
 	case codeGiven && f.onConflict == onConflictSkip:
 		return exit.Usagef("-E says how to fail, and --on-conflict=skip not to: leave one of them out")
 	case f.onConflict == onConflictWait && !waitGiven:
@@ -197,6 +208,9 @@ func (f *runFlags) options() []rowlock.Option {
 	opts := []rowlock.Option{
 		rowlock.TTL(f.ttl), rowlock.MinHold(f.minHold), rowlock.MaxHold(f.maxHold), rowlock.HandoverDelay(f.handover),
 		rowlock.Holder(f.holder), rowlock.Note(f.note), rowlock.Margin(f.ttl/10 + f.graceWhenLost()),
+	}
+	if f.shared {
+		opts = append(opts, rowlock.Shared())
 	}
 	if f.wait != terminal.Forever {
 		opts = append(opts, rowlock.Wait(f.wait))

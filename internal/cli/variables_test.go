@@ -65,11 +65,11 @@ func TestOptionsHaveVariables(t *testing.T) {
 	good := map[string]string{
 		"store": "sqlite:" + filepath.Join(t.TempDir(), "locks.db"), "namespace": "space", "table": "mine", "log-format": "json", "quiet": "true",
 		"on-conflict": "skip", "hide-store": "true", "conflict-exit-code": "76", "wait": "1s", "ttl": "41s", "min-hold": "1s", "max-hold": "42s", "timeout": "43s",
-		"grace": "9s", "handover-delay": "2s", "holder": "somebody", "note": "because", "slots": "2",
+		"grace": "9s", "handover-delay": "2s", "holder": "somebody", "note": "because", "slots": "2", "shared": "true",
 	}
 	bad := map[string]string{
 		"store": "nothing", "table": "a b", "log-format": "xml", "quiet": "perhaps", "on-conflict": "cry", "hide-store": "perhaps", "conflict-exit-code": "seven",
-		"wait": "5", "ttl": "5", "min-hold": "5", "max-hold": "5", "timeout": "5", "grace": "5", "handover-delay": "5", "slots": "many",
+		"wait": "5", "ttl": "5", "min-hold": "5", "max-hold": "5", "timeout": "5", "grace": "5", "handover-delay": "5", "slots": "many", "shared": "perhaps",
 	}
 	root := (&app{}).rootCommand()
 	run, _, err := root.Find([]string{"run"})

@@ -1,4 +1,4 @@
-// Package model has two models of the protocol, and a search that visits every state of them. The models are the
+// Package model has three models of the protocol, and a search that visits every state of them. The models are the
 // executable specification of the protocol. The tests check invariants in all states. They also show which parts of
 // the protocol each invariant needs. If a test leaves out such a part, the search finds a shortest path to a
 // violation. The tests use these names for the invariants:
@@ -41,4 +41,10 @@
 //   - Times shorter than a tick.
 //
 // Exclusion does not depend on tokens, so the model of the lease has none.
+//
+// # Readers and writers
+//
+// [Shares] models two readers and two writers, in the store and at the fence. It has no clock, as [Fence] has none. A
+// reader reads twice under one lease. The operator makes at most one forced release. The order in which waiters are
+// served is no part of the model.
 package model

@@ -9,19 +9,19 @@ import (
 
 // Acquire sends one request to the server. If this store already holds the lock, Acquire returns a refusal
 // and sends no request.
-func (s *Store[K]) Acquire(ctx context.Context, id K, shared bool, r driver.Request) (driver.Grant, error) {
-	return s.acquire(ctx, id, shared, r, s.ask, s.refused)
+func (s *Store[K]) Acquire(ctx context.Context, id K, r driver.Request) (driver.Grant, error) {
+	return s.acquire(ctx, id, r, false, s.ask, s.refused)
 }
 
 // acquire reserves the lock in the bookkeeping, and calls the function ask to get the lock from the server. If a
 // holding of this store conflicts with the request, acquire calls the function refused with that holding. If the
 // function refused returns an error, acquire returns that error. If the function refused returns nil, the holding has
-// ended, and acquire starts over.
-func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Request,
+// ended, and acquire starts over. The parameter queues says that the function ask waits in the server's queue if it can.
+func (s *Store[K]) acquire(ctx context.Context, id K, r driver.Request, queues bool,
 	ask func(context.Context, *Holding[K]) (driver.Grant, error), refused func(context.Context, *Holding[K]) error,
 ) (driver.Grant, error) {
 	for {
-		h, isNew, inTheWay := s.reserve(id, shared, r)
+		h, isNew, inTheWay := s.reserve(id, r, queues)
 		if inTheWay != nil {
 			if err := refused(ctx, inTheWay); err != nil {
 				return driver.Grant{}, err
@@ -54,7 +54,7 @@ func (s *Store[K]) acquire(ctx context.Context, id K, shared bool, r driver.Requ
 // the session still holds the lock.
 func (s *Store[K]) refused(ctx context.Context, h *Holding[K]) error {
 	s.mu.Lock()
-	refusal, noticed := h.refusal(), !h.granted || h.session.watches
+	refusal, noticed := s.refusal(h), !h.granted || h.session.watches
 	s.mu.Unlock()
 	if !noticed {
 		if proven, err := s.Proven(ctx, h); err == nil && !proven {
@@ -86,7 +86,7 @@ func (s *Store[K]) ask(ctx context.Context, h *Holding[K]) (driver.Grant, error)
 // has given up. If the lock is then granted, the grant stays in the bookkeeping, where a repeated request
 // with the same nonce finds it.
 func (se *Session[K]) lock(ctx context.Context, h *Holding[K]) (driver.Grant, error) {
-	if err := se.settle(h); err != nil {
+	if err := se.settle(h, false); err != nil {
 		return driver.Grant{}, err
 	}
 	token, err := se.link.Lock(ctx, h)

@@ -35,10 +35,12 @@ func (h *Holding[K]) is(g driver.Grant) bool {
 }
 
 // barring returns another holding that conflicts with the request h, or nil. If two names map to the same lock of the
-// server, their requests also conflict. They would also conflict if they came from two processes. The caller holds mu.
-func (s *Store[K]) barring(h *Holding[K]) *Holding[K] {
+// server, their requests also conflict. They would also conflict if they came from two processes. The parameter queues
+// says that the request waits in the server's queue, on a session without locks. Then the server excludes the shares
+// of this process, and no later reader overtakes the request. The caller holds mu.
+func (s *Store[K]) barring(h *Holding[K], queues bool) *Holding[K] {
 	for _, other := range s.locks[h.ID] {
-		shares := h.Shared && other.Shared && h.Key == other.Key
+		shares := other.Shared && (h.Shared && h.Key == other.Key || queues && !h.Shared)
 		if other != h && !shares && (other.granted || !s.Together) {
 			return other
 		}
@@ -47,11 +49,23 @@ func (s *Store[K]) barring(h *Holding[K]) *Holding[K] {
 }
 
 // refusal returns the error for a request that conflicts with h. This process has sent both. The caller holds mu.
-func (h *Holding[K]) refusal() *driver.Held {
+func (s *Store[K]) refusal(h *Holding[K]) *driver.Held {
 	if !h.granted {
 		return &driver.Held{Reason: driver.Contended, Holder: h.Holder}
 	}
-	return &driver.Held{Reason: driver.Leased, Holder: h.Holder, Note: h.Note, Token: h.grant.Token, Since: time.Since(h.since)}
+	return &driver.Held{
+		Reason: driver.Leased, Holder: h.Holder, Note: h.Note, Token: h.grant.Token, Since: time.Since(h.since), Readers: s.readers(h.ID),
+	}
+}
+
+// readers returns how many shares of the lock id this store holds. The caller holds mu.
+func (s *Store[K]) readers(id K) (n int) {
+	for _, h := range s.locks[id] {
+		if h.granted && h.Shared {
+			n++
+		}
+	}
+	return n
 }
 
 // find returns the granted holding of g, or nil. The caller holds mu.
@@ -63,19 +77,20 @@ func (s *Store[K]) find(id K, g driver.Grant) *Holding[K] {
 }
 
 // reserve returns the holding with r's nonce. If there is none, reserve adds one.
-// If another holding conflicts with r, reserve adds nothing and returns that holding as inTheWay.
-func (s *Store[K]) reserve(id K, shared bool, r driver.Request) (h *Holding[K], isNew bool, inTheWay *Holding[K]) {
+// If another holding conflicts with r, reserve adds nothing and returns that holding as inTheWay. The parameter queues
+// says that r will wait in the server's queue if a session is left for it.
+func (s *Store[K]) reserve(id K, r driver.Request, queues bool) (h *Holding[K], isNew bool, inTheWay *Holding[K]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := s.locks[id][r.Nonce]; h != nil && h.Key == r.Key && h.Shared == shared {
+	if h := s.locks[id][r.Nonce]; h != nil && h.Key == r.Key && h.Shared == r.Shared {
 		return h, false, nil
 	}
 	h = &Holding[K]{
-		ID: id, Key: r.Key, Shared: shared, Holder: r.Holder, Note: r.Note, TTL: r.TTL,
-		grant:  driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL},
+		ID: id, Key: r.Key, Shared: r.Shared, Holder: r.Holder, Note: r.Note, TTL: r.TTL,
+		grant:  driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL, Shared: r.Shared},
 		asking: make(chan struct{}), gone: make(chan struct{}),
 	}
-	if inTheWay := s.barring(h); inTheWay != nil {
+	if inTheWay := s.barring(h, queues && s.mayWait()); inTheWay != nil {
 		return nil, false, inTheWay
 	}
 	if s.locks == nil {
@@ -89,14 +104,14 @@ func (s *Store[K]) reserve(id K, shared bool, r driver.Request) (h *Holding[K], 
 }
 
 // settle assigns h to the session. If another request of this process got the lock since h was reserved, the method
-// drops h and returns a refusal.
-func (se *Session[K]) settle(h *Holding[K]) (refusal error) {
+// drops h and returns a refusal. The parameter queues says that h waits in the server's queue.
+func (se *Session[K]) settle(h *Holding[K], queues bool) (refusal error) {
 	s := se.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other := s.barring(h); other != nil {
+	if other := s.barring(h, queues); other != nil {
 		defer s.drop(h)
-		return other.refusal()
+		return s.refusal(other)
 	}
 	h.session, se.watches = se, se.link.Watches()
 	se.holdings[h] = struct{}{}

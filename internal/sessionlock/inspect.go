@@ -15,8 +15,8 @@ func (h *Holding[K]) status() driver.Status {
 	}
 }
 
-// Held returns the state of a lock that this store holds. If several holders share the lock, Held describes the
-// oldest grant.
+// Held returns the state of a lock that this store holds. If several readers share the lock, Held describes the
+// oldest share, and counts the shares of this store.
 func (s *Store[K]) Held(id K) (status driver.Status, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +29,9 @@ func (s *Store[K]) Held(id K) (status driver.Status, found bool) {
 	if longest == nil {
 		return driver.Status{}, false
 	}
-	return longest.status(), true
+	status = longest.status()
+	status.Readers = s.readers(id)
+	return status, true
 }
 
 // AllHeld returns the states of all locks that this store holds, sorted.

@@ -21,23 +21,23 @@ type Queuer[K comparable] interface {
 // in the server's queue, on a connection that holds no locks. If no connection is left for waiting, Await makes a
 // second attempt instead. The links of s must be Queuers. Await returns the context that limited its last step: ctx, or
 // the context from wait.
-func (s *Store[K]) Await(ctx context.Context, id K, shared bool, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, context.Context, error) {
+func (s *Store[K]) Await(ctx context.Context, id K, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, context.Context, error) {
 	var held *driver.Held
 	if !r.Waiting {
-		g, err := s.Acquire(ctx, id, shared, r)
+		g, err := s.Acquire(ctx, id, r)
 		if !errors.As(err, &held) {
 			return g, ctx, err
 		}
 	}
 	ctx, r.Waiting = wait(held), true
-	g, err := s.acquire(ctx, id, shared, r, s.askOrWait, func(ctx context.Context, inTheWay *Holding[K]) error {
+	g, err := s.acquire(ctx, id, r, true, s.askOrWait, func(ctx context.Context, inTheWay *Holding[K]) error {
 		select {
 		case <-inTheWay.gone:
 			return nil
 		case <-ctx.Done():
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return inTheWay.refusal()
+			return s.refusal(inTheWay)
 		}
 	})
 	return g, ctx, err
@@ -60,11 +60,16 @@ func silence(ttl time.Duration) time.Duration { return max(ttl, time.Second) }
 func (s *Store[K]) waiter() *Session[K] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waits >= s.Waiting || len(s.sessions)+s.waits >= s.Most {
+	if !s.mayWait() {
 		return nil
 	}
 	s.waits++
 	return s.newSession()
+}
+
+// mayWait reports whether one more session may wait in the server's queue. The caller holds mu.
+func (s *Store[K]) mayWait() bool {
+	return s.waits < s.Waiting && len(s.sessions)+s.waits < s.Most
 }
 
 // queue waits on se for h's lock. If the lock is granted, queue adds se to the list of sessions. Otherwise it returns
@@ -72,7 +77,7 @@ func (s *Store[K]) waiter() *Session[K] {
 func (s *Store[K]) queue(ctx context.Context, se *Session[K], h *Holding[K]) (g driver.Grant, err error) {
 	once, cancel := context.WithTimeout(ctx, silence(h.TTL))
 	if err = se.link.Connect(once); err == nil {
-		err = se.settle(h)
+		err = se.settle(h, true)
 	}
 	cancel()
 	var token driver.Token

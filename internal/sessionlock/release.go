@@ -9,13 +9,13 @@ import (
 
 // Release releases the lock of g. If ctx ends while the unlock statement runs, the statement may continue for a short
 // time. If the server does not answer it in that time, the connection is closed, which releases the lock.
-func (s *Store[K]) Release(ctx context.Context, id K, shared bool, g driver.Grant) error {
+func (s *Store[K]) Release(ctx context.Context, id K, g driver.Grant) error {
 	if err := s.answered(ctx, id, g.Nonce); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	h := s.find(id, g)
-	if h == nil || h.Shared != shared {
+	if h == nil {
 		defer s.mu.Unlock()
 		return s.released.of(g)
 	}

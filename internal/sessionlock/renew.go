@@ -10,14 +10,14 @@ import (
 
 // Renew asks the server whether the sessions still hold the locks of these grants.
 // It calls Prove once on each session, on all sessions in parallel.
-func (s *Store[K]) Renew(ctx context.Context, idOf func(driver.Key) K, shared bool, grants []driver.Grant) ([]driver.Outcome, error) {
+func (s *Store[K]) Renew(ctx context.Context, idOf func(driver.Key) K, grants []driver.Grant) ([]driver.Outcome, error) {
 	outcomes := make([]driver.Outcome, len(grants))
 	found := make([]*Holding[K], len(grants))
 	bySession := map[*Session[K]][]int{}
 	s.mu.Lock()
 	for i, g := range grants {
 		outcomes[i] = driver.Lost
-		if h := s.find(idOf(g.Key), g); h != nil && h.Shared == shared {
+		if h := s.find(idOf(g.Key), g); h != nil {
 			h.grant.TTL = g.TTL
 			found[i] = h
 			bySession[h.session] = append(bySession[h.session], i)

@@ -22,8 +22,8 @@ import (
 // names lists the locks that the callers of a crowd use. The first two are the slots of AcquireAny.
 var names = []string{"slot/0", "slot/1", "a", "b"}
 
-// crowd is one random schedule: callers of Acquire, AcquireAny, AcquireAll and Once on a few names. Their requests have
-// troubles until all callers have ended.
+// crowd is one random schedule: callers of Acquire, AcquireAny, AcquireAll and Once on a few names. About half of the
+// calls except Once are those of readers. The requests have troubles until all callers have ended.
 type crowd struct {
 	random *rand.Rand // the source of random numbers; all of them are drawn before the schedule runs
 	ttl    time.Duration
@@ -130,12 +130,16 @@ func (c *crowd) call(l *rowlock.Locker, r *rand.Rand) {
 	ctx, cancel := context.WithTimeout(background, below(r, 6*c.ttl))
 	defer cancel()
 	hold := below(r, c.ttl)
+	var opts []rowlock.Option
+	if r.IntN(2) == 0 {
+		opts = append(opts, rowlock.Shared())
+	}
 	switch r.IntN(4) {
 	case 0:
-		lease, err := l.Acquire(ctx, names[r.IntN(len(names))])
+		lease, err := l.Acquire(ctx, names[r.IntN(len(names))], opts...)
 		c.hold(lease, err, hold)
 	case 1:
-		lease, err := l.AcquireAny(ctx, names[:2])
+		lease, err := l.AcquireAny(ctx, names[:2], opts...)
 		if err == nil && !slices.Contains(names[:2], lease.Name()) {
 			c.broken("AcquireAny granted %q", lease.Name())
 		}
@@ -143,7 +147,7 @@ func (c *crowd) call(l *rowlock.Locker, r *rand.Rand) {
 	case 2:
 		picked := slices.Clone(names)
 		r.Shuffle(len(picked), func(i, j int) { picked[i], picked[j] = picked[j], picked[i] })
-		c.all(ctx, l, picked[:2+r.IntN(3)], hold)
+		c.all(ctx, l, picked[:2+r.IntN(3)], hold, opts)
 	case 3:
 		c.once(ctx, l, rowlock.TickOf(time.Now(), 2*c.ttl), hold)
 	}
@@ -163,7 +167,7 @@ func (c *crowd) watch(lease *rowlock.Lease) (ended chan struct{}) {
 			end = taken // the holder could not know that an operator had ended the lease
 		}
 		if begin.Before(end) {
-			c.spans[lease.Name()].add(span{lease.Token(), begin, end})
+			c.spans[lease.Name()].add(span{lease.Token(), begin, end, lease.Shared()})
 		}
 	}()
 	return ended
@@ -183,8 +187,8 @@ func (c *crowd) hold(lease *rowlock.Lease, err error, hold time.Duration) {
 	<-ended
 }
 
-func (c *crowd) all(ctx context.Context, l *rowlock.Locker, picked []string, hold time.Duration) {
-	leases, err := l.AcquireAll(ctx, picked)
+func (c *crowd) all(ctx context.Context, l *rowlock.Locker, picked []string, hold time.Duration, opts []rowlock.Option) {
+	leases, err := l.AcquireAll(ctx, picked, opts...)
 	if err != nil {
 		c.refused(err)
 		return
@@ -243,9 +247,9 @@ func (c *crowd) refused(err error) {
 	}
 }
 
-// Promises 1, 2, 3, 5 and 14 hold in random schedules of AcquireAny, AcquireAll, Once and Acquire on the same names. No
-// two holders of a name trust their leases at the same time, a tick that was reported as done does not run again, and at
-// the end no name is held.
+// Promises 1, 2, 3, 5 and 14 hold in random schedules of AcquireAny, AcquireAll, Once and Acquire on the same names,
+// with readers and writers. No two holders of a name trust their leases at the same time, unless both are readers with
+// the same token. A tick that was reported as done does not run again, and at the end no name is held.
 func TestSimulationOfSeveralNames(t *testing.T) {
 	seed := simulated(t, "ROWLOCK_SIMULATE_SEED", uint64(time.Now().UnixNano()))
 	usual := uint64(1000)
@@ -269,11 +273,36 @@ func (f forgetsTicks) Release(ctx context.Context, g driver.Grant) error {
 	return f.Backend.Release(ctx, g)
 }
 
-// The simulation of several names detects a store that ends leases too early, and a store that forgets ticks.
+// besideReaders is a store that grants a writer the name when one of several readers has released it.
+type besideReaders struct{ *memlock.Backend }
+
+func (b besideReaders) Release(ctx context.Context, g driver.Grant) error {
+	err := b.Backend.Release(ctx, g)
+	if g.Shared && err == nil {
+		b.Expire(g.Key)
+	}
+	return err
+}
+
+// ownTokens is a store that gives readers tokens of their own.
+type ownTokens struct{ *memlock.Backend }
+
+func (b ownTokens) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := b.Backend.Acquire(ctx, r)
+	if r.Shared {
+		g.Token += driver.Token(r.Nonce[0])
+	}
+	return g, err
+}
+
+// The simulation of several names detects a store that ends leases too early, a store that forgets ticks, and two
+// stores that treat readers wrongly.
 func TestSimulationOfSeveralNamesFindsBrokenStores(t *testing.T) {
 	for name, wrap := range map[string]func(*memlock.Backend) driver.Backend{
-		"ends leases too early": func(b *memlock.Backend) driver.Backend { return hasty{b} },
-		"forgets ticks":         func(b *memlock.Backend) driver.Backend { return forgetsTicks{b} },
+		"ends leases too early":    func(b *memlock.Backend) driver.Backend { return hasty{b} },
+		"forgets ticks":            func(b *memlock.Backend) driver.Backend { return forgetsTicks{b} },
+		"frees a name of readers":  func(b *memlock.Backend) driver.Backend { return besideReaders{b} },
+		"gives readers own tokens": func(b *memlock.Backend) driver.Backend { return ownTokens{b} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			wrong := ""

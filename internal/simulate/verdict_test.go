@@ -16,6 +16,7 @@ import (
 type span struct {
 	token      rowlock.Token
 	begin, end time.Time
+	shared     bool // the process is a reader
 }
 
 // verdict records the spans of the processes in one schedule, and the first error.
@@ -40,18 +41,20 @@ func (v *verdict) broken(format string, args ...any) {
 }
 
 // The method of returns the first recorded error. If there is none, it returns an error if two spans overlap or a
-// token did not rise, and otherwise an empty text.
+// token did not rise, and otherwise an empty text. The spans of readers with the same token may overlap.
 func (v *verdict) of() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	slices.SortFunc(v.spans, func(a, b span) int { return a.begin.Compare(b.begin) })
-	for i := 1; i < len(v.spans) && v.wrong == ""; i++ {
-		a, b := v.spans[i-1], v.spans[i]
-		switch {
-		case b.begin.Before(a.end):
-			return fmt.Sprintf("token %d was trusted until %s, token %d from %s", a.token, a.end, b.token, b.begin)
-		case b.token <= a.token:
-			return fmt.Sprintf("token %d came after token %d", b.token, a.token)
+	for i, b := range v.spans {
+		for _, a := range v.spans[:i] {
+			switch {
+			case v.wrong != "" || a.shared && b.shared && a.token == b.token:
+			case b.begin.Before(a.end):
+				v.wrong = fmt.Sprintf("token %d was trusted until %s, token %d from %s", a.token, a.end, b.token, b.begin)
+			case b.token <= a.token:
+				v.wrong = fmt.Sprintf("token %d came after token %d", b.token, a.token)
+			}
 		}
 	}
 	return v.wrong
@@ -99,7 +102,7 @@ func (w *watched) judge(end time.Time) {
 		w.v.broken("token %d was lost at its deadline, but no request had failed", w.Token())
 	}
 	if w.begin.Before(taken) { // otherwise an operator ended the lease before the holder received it
-		w.v.add(span{w.Token(), w.begin, earliest(end, taken)})
+		w.v.add(span{w.Token(), w.begin, earliest(end, taken), w.Shared()})
 	}
 }
 

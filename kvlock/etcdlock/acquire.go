@@ -12,8 +12,8 @@ import (
 )
 
 // Acquire makes one attempt, in one transaction. If the lock is free, the transaction puts an entry and reads the
-// lock's last tick (see rowlock.Once). Otherwise the transaction reads the holder's entry. Acquire never overtakes
-// waiters in the queue.
+// lock's last tick (see rowlock.Once). Otherwise the transaction reads the holder's entry. If readers hold the lock, a
+// second request counts them. Acquire never overtakes waiters in the queue.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
@@ -103,12 +103,16 @@ func (b *Backend) sessionFor(ctx context.Context, r driver.Request) (*session, e
 
 func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (driver.Grant, error) {
 	mine := b.enlist(r, s)
-	free := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(b.barrier(r.Key)), "=", 0).WithPrefix()}
-	if b.shared { // the barrier has only exclusive entries, so also check that the request's own entry does not exist
-		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
-	}
+	free := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(b.barrier(r)), "=", 0).WithPrefix()}
 	put := clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))
-	reply, err := b.commit(ctx, free, []clientv3.Op{put, b.recorded(r.Key)}, b.view(r.Key, mine))
+	then := []clientv3.Op{put, b.recorded(r.Key)}
+	if r.Shared { // the barrier has only exclusive entries, so also check that the request's own entry does not exist
+		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
+		then = append(then, b.join(r.Key)...)
+	} else {
+		then = append(then, clientv3.OpDelete(b.epochKey(r.Key)))
+	}
+	reply, err := b.commit(ctx, free, then, b.view(r, mine))
 	if err != nil {
 		if err = classify(err); driver.IsNotApplied(err) {
 			b.forgetAbsent(r)
@@ -116,14 +120,27 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 		return driver.Grant{}, err
 	}
 	if reply.Succeeded {
-		return b.hold(r, driver.Token(reply.Header.Revision), s, tickOf(reply, 1)), nil
+		revision := reply.Header.Revision
+		token := driver.Token(revision)
+		if r.Shared {
+			token = epochOf(reply, len(then)-1)
+		}
+		return b.hold(r, token, revision, s, tickOf(reply, 1)), nil
 	}
-	v := b.read(mine, reply)
+	v := b.read(r, mine, reply)
 	switch {
 	case v.granted(): // an earlier request of the same nonce was granted
-		return b.hold(r, driver.Token(v.mine.CreateRevision), s, v.tick), nil
+		revision := v.mine.CreateRevision
+		token, err := b.settle(ctx, r, mine, revision, v.epoch)
+		if err != nil {
+			if errors.Is(err, errEntryLost) {
+				b.forgetAbsent(r)
+			}
+			return driver.Grant{}, err // not classified: the entry exists, even if this request changed nothing
+		}
+		return b.hold(r, token, revision, s, v.tick), nil
 	case v.mine == nil:
 		b.forgetAbsent(r)
 	}
-	return driver.Grant{}, refusal(v.oldest)
+	return driver.Grant{}, b.refusal(ctx, r, v.oldest)
 }

@@ -90,9 +90,9 @@ func TestLeastPrivileges(t *testing.T) {
 	require.NoError(t, b.ForceRelease(ctx, driver.Key{Name: "a"}, lease.Token(), true))
 	require.NoError(t, <-waits)
 	require.ErrorIs(t, lease.Release(ctx), rowlock.ErrLost)
-	reading, err := lockerOn(t, b.Shared()).Acquire(ctx, "b")
+	reader, err := lockerOn(t, b).Acquire(ctx, "b", rowlock.Shared())
 	require.NoError(t, err)
-	require.NoError(t, reading.Release(ctx))
+	require.NoError(t, reader.Release(ctx))
 	_, err = client.Put(ctx, "elsewhere", "x")
 	require.Error(t, err)
 

@@ -14,13 +14,6 @@ import (
 
 // Backend keeps locks in etcd. It is safe for concurrent use. The backend never closes the client.
 type Backend struct {
-	*store
-
-	shared bool
-}
-
-// store is the state that a Backend shares with the Backend for shared locks (see Shared).
-type store struct {
 	client *clientv3.Client
 	prefix string
 	err    error // an invalid option or client; nil if the backend can work
@@ -42,11 +35,11 @@ var (
 )
 
 // Option configures a backend.
-type Option func(*store)
+type Option func(*Backend)
 
 // Prefix sets the text that all keys begin with. A slash follows the prefix in each key. The default is "rowlock".
 // Backends with the same cluster and prefix share their locks.
-func Prefix(p string) Option { return func(s *store) { s.prefix = p } }
+func Prefix(p string) Option { return func(b *Backend) { b.prefix = p } }
 
 // New makes a backend that keeps locks in the etcd cluster to which client connects. It does no I/O. If an option is
 // invalid, rowlock.New returns the error.
@@ -54,34 +47,26 @@ func Prefix(p string) Option { return func(s *store) { s.prefix = p } }
 // Set the client's DialKeepAliveTime (gRPC permits 10 s or more), so that the client replaces a connection that has
 // stopped delivering data.
 func New(client *clientv3.Client, opts ...Option) *Backend {
-	s := &store{
+	b := &Backend{
 		client: client, prefix: "rowlock",
 		places: make(map[int64]*place), sentries: make(map[*session]*sentry),
 		holds: make(map[driver.Nonce]*hold), busy: make(map[driver.Nonce]bool),
 	}
 	for _, opt := range opts {
 		if opt != nil {
-			opt(s)
+			opt(b)
 		}
 	}
 	switch {
 	case client == nil:
-		s.err = errors.New("etcdlock: the client is nil")
-	case s.prefix == "" || strings.HasSuffix(s.prefix, "/") || !utf8.ValidString(s.prefix):
-		s.err = fmt.Errorf("etcdlock: Prefix(%q): must be UTF-8, not empty, and not end with a slash", s.prefix)
-	case strings.Contains(s.prefix, "/"+mark):
-		s.err = fmt.Errorf("etcdlock: Prefix(%q): must not contain /%s, which the keys of a lock begin with", s.prefix, mark)
+		b.err = errors.New("etcdlock: the client is nil")
+	case b.prefix == "" || strings.HasSuffix(b.prefix, "/") || !utf8.ValidString(b.prefix):
+		b.err = fmt.Errorf("etcdlock: Prefix(%q): must be UTF-8, not empty, and not end with a slash", b.prefix)
+	case strings.Contains(b.prefix, "/"+mark):
+		b.err = fmt.Errorf("etcdlock: Prefix(%q): must not contain /%s, which the keys of a lock begin with", b.prefix, mark)
 	}
-	return &Backend{store: s}
+	return b
 }
-
-// Shared returns a backend for shared locks (readers) that uses the sessions of b. Many readers can hold a name at the
-// same time. Readers exclude b's grants and all other exclusive holders (writers). Readers and writers wait in the same
-// queue, so a reader does not overtake a waiting writer.
-//
-// Do not fence with the tokens of readers. Each reader has a larger token than earlier readers, so the fence would
-// reject the earlier readers while they still hold the lock.
-func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
 
 const backendName = "etcdlock"
 
@@ -89,6 +74,6 @@ const backendName = "etcdlock"
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
-		Sessions: true, Forgets: true, Pauses: !b.shared, Ticks: !b.shared, Shares: b.shared, Invalid: b.err,
+		Sessions: true, Forgets: true, Pauses: true, Ticks: true, Shares: true, Invalid: b.err,
 	}
 }

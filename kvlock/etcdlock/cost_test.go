@@ -55,13 +55,13 @@ func TestCommitsOfEachOperation(t *testing.T) {
 		return err
 	})
 	measure("release", 1, func(i int) error { return b.Release(t.Context(), grants[i]) })
-	var reading []driver.Grant
+	var shares []driver.Grant
 	measure("acquire, shared", 1, func(int) error {
-		g, err := b.Shared().Acquire(t.Context(), request("read"))
-		reading = append(reading, g)
+		g, err := b.Acquire(t.Context(), reading("read"))
+		shares = append(shares, g)
 		return err
 	})
-	measure("release, shared", 1, func(i int) error { return b.Shared().Release(t.Context(), reading[i]) })
+	measure("release, shared", 1, func(i int) error { return b.Release(t.Context(), shares[i]) })
 	n := &network{direct: connect(t, s.DSN), watching: b}
 	measure("hand-over: release and an entry in the queue", 2, func(int) error {
 		next := queuedGrant(t, n, b, t.Context(), request("held"))

@@ -18,9 +18,11 @@
 // A release deletes the holder's key if the key's create revision is the token of the lease. Acquire and release are
 // one commit each. Renewals commit nothing.
 //
-// [Backend.Shared] returns a backend for shared locks (readers). Readers and writers wait in the same queue. A reader
-// waits until no writer is before it, and a writer waits until no key is before its own. Adjacent readers are granted
-// the lock together. A later reader does not overtake a waiting writer.
+// Readers (rowlock.Shared) and writers wait in the same queue. A reader waits until no writer is before it, and a writer
+// waits until no key is before its own. Adjacent readers are granted the lock together. A later reader does not overtake
+// a waiting writer. All readers between two writers have the same token. The first of them records it in a key of its
+// own, PREFIX/NAMESPACE/NAME/%epoch. The next writer's grant deletes this key, and so does the release of the last
+// reader. If a waiting writer gives up, the readers before it and behind it have the same token.
 //
 // All locks of one Backend with the same TTL use one etcd lease. This package calls that lease a session. One
 // keep-alive message renews the session, even if ten thousand locks use it. The session's TTL is an eighth longer than
@@ -29,7 +31,7 @@
 //
 // A release may record a tick (see rowlock.Once). The same transaction then writes the tick into a key of its own,
 // PREFIX/NAMESPACE/NAME/%done. This key belongs to no session. The transaction that grants a lock also reads its tick.
-// A name without ticks has no such key. The locks of [Backend.Shared] keep no ticks.
+// A name without ticks has no such key. Readers record no ticks.
 //
 // A session that holds a lock has a key of its own, PREFIX/%/LEASE. The process that owns the session watches this key.
 // etcd deletes all keys of a lease in one transaction. So one watch reports the end of the session for all its locks,
@@ -55,7 +57,8 @@
 // As everywhere in rowlock, trust is counted from before the last answered renewal was sent, never from the arrival of
 // its reply. So a holder that is cut off from the cluster, alone or with its node, stops in time.
 //
-// The token is the create revision of the key. Restoring a snapshot sets revisions back, unless you restore it with
+// The token of a writer is the create revision of its key. The token of readers is the create revision of the key of one
+// of them. Restoring a snapshot sets revisions back, unless you restore it with
 // --bump-revision (etcdutl 3.6). Without that option, reset the fences of resources outside etcd.
 //
 // Releases of etcd before 3.6.5 may report success for the renewal of a lease that has just been revoked
@@ -66,7 +69,7 @@
 //
 // MinHold and HandoverDelay are refused, because etcd cannot block a lock after its key is deleted. Apart from its
 // tick, etcd stores nothing about a free lock, so an inspection reports a free lock as never granted. Prune deletes old
-// ticks of free locks. The age of a tick is measured by the clocks of the processes.
+// ticks of free locks, and the keys %epoch that remain if the last reader of a lock dies. The age of a tick is measured by the clocks of the processes.
 //
 // # Lost replies
 //
@@ -80,8 +83,7 @@
 // # Data in etcd
 //
 // [Backend.Guard] returns a comparison for the If of your own transaction. etcd itself evaluates the comparison, so
-// data in etcd need no other fence. Do not fence with the tokens of readers: a later reader would make the fence reject
-// readers that still hold the lock.
+// data in etcd need no other fence. The guard of a reader compares the key of that reader.
 //
 // # Permissions
 //

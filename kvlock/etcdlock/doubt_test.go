@@ -18,15 +18,14 @@ import (
 func TestARequestThatArrivesLateIsFound(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		type attempt func(*etcdlock.Backend, context.Context, driver.Request) (driver.Grant, error)
-		exclusive := func(b *etcdlock.Backend) *etcdlock.Backend { return b }
 		for name, c := range map[string]struct {
-			form func(*etcdlock.Backend) *etcdlock.Backend
-			ask  attempt
+			shared bool
+			ask    attempt
 		}{
-			"try":           {exclusive, (*etcdlock.Backend).Acquire},
-			"queue":         {exclusive, inQueue},
-			"try, shared":   {(*etcdlock.Backend).Shared, (*etcdlock.Backend).Acquire},
-			"queue, shared": {(*etcdlock.Backend).Shared, inQueue},
+			"try":           {false, (*etcdlock.Backend).Acquire},
+			"queue":         {false, inQueue},
+			"try, shared":   {true, (*etcdlock.Backend).Acquire},
+			"queue, shared": {true, inQueue},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -38,11 +37,11 @@ func TestARequestThatArrivesLateIsFound(t *testing.T) {
 				session, err := n.leaseOf(t.Context(), first.Key)
 				require.NoError(t, err)
 				r := request("a")
+				r.Shared = c.shared
 				late := n.late(t, b, session, func(ctx context.Context) error {
-					_, err := c.ask(c.form(b), ctx, r)
+					_, err := c.ask(b, ctx, r)
 					return err
 				}, r)
-				b = c.form(b)
 				g, err := c.ask(b, t.Context(), r)
 				require.NoError(t, err)
 				require.Equal(t, late, g.Token)
@@ -64,26 +63,27 @@ func TestALatePlaceInTheQueueIsNoGrant(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		wire, err := n.open()
 		require.NoError(t, err)
-		for i, b := range []*etcdlock.Backend{wire, wire.Shared()} {
+		for i, shared := range []bool{false, true} {
 			first, err := wire.Acquire(t.Context(), request(fmt.Sprint("first", i)))
 			require.NoError(t, err)
 			session, err := n.leaseOf(t.Context(), first.Key)
 			require.NoError(t, err)
 			r := request(fmt.Sprint("a", i))
+			r.Shared = shared
 			held, err := n.watching.Acquire(t.Context(), request(r.Key.Name))
 			require.NoError(t, err)
 			late := n.late(t, wire, session, func(ctx context.Context) error {
-				_, err := inQueue(b, ctx, r)
+				_, err := inQueue(wire, ctx, r)
 				return err
 			}, r)
 			for _, r.Waiting = range []bool{false, true} {
-				_, err = b.Acquire(t.Context(), r)
+				_, err = wire.Acquire(t.Context(), r)
 				var refused *driver.Held
 				require.ErrorAs(t, err, &refused)
 				require.Equal(t, held.Token, refused.Token)
 			}
 			require.NoError(t, n.watching.Release(t.Context(), held))
-			g, err := b.Acquire(t.Context(), r)
+			g, err := wire.Acquire(t.Context(), r)
 			require.NoError(t, err)
 			require.Equal(t, late, g.Token)
 		}
@@ -104,9 +104,10 @@ func TestAKeyBelongsToItsName(t *testing.T) {
 			require.Equal(t, 1, entries(t, n, r.Key))
 		}
 		r.Key.Name = "d"
-		_, err = n.watching.Shared().Acquire(t.Context(), r)
+		r.Shared = true
+		_, err = n.watching.Acquire(t.Context(), r)
 		require.NoError(t, err)
-		_, err = n.watching.Shared().Acquire(t.Context(), request("d"))
+		_, err = n.watching.Acquire(t.Context(), reading("d"))
 		require.NoError(t, err)
 		require.Equal(t, 2, entries(t, n, r.Key))
 	})

@@ -6,12 +6,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
 )
 
 // Guard returns a comparison that is true while lease holds its lock in etcd. Put the comparison into the If of a
 // transaction. etcd then rejects a write of a holder that has lost the lock, even if the holder does not know of the
 // loss yet. Guard does no I/O. It fails if the lease has ended, or if another kind of store granted it. The lease must
-// come from a Locker that uses b or b.Shared().
+// come from a Locker that uses b. The guard of a reader is true while that reader holds its share.
 //
 //	txn := client.Txn(ctx).If(guard).Then(clientv3.OpPut(key, value))
 //
@@ -27,11 +28,10 @@ func (b *Backend) Guard(lease *rowlock.Lease) (clientv3.Cmp, error) {
 	if err := lease.Err(); err != nil {
 		return clientv3.Cmp{}, err
 	}
-	b.mu.Lock()
-	h := b.holds[lease.Nonce()]
-	b.mu.Unlock()
+	key := driver.Key{Namespace: lease.Namespace(), Name: lease.Name()}
+	h := b.held(driver.Grant{Key: key, Nonce: lease.Nonce(), Token: lease.Token(), Shared: lease.Shared()})
 	if h == nil {
 		return clientv3.Cmp{}, fmt.Errorf("etcdlock: Guard: the lease on %q has ended, or was granted by another Backend", lease.Name())
 	}
-	return clientv3.Compare(clientv3.CreateRevision(h.entry), "=", int64(lease.Token())), nil
+	return b.granted(h), nil
 }

@@ -50,7 +50,7 @@ func TestGuardRefusesWhatComesTooLate(t *testing.T) {
 // A reader's guard is true while the reader holds its lease. Guard fails for a lease that another backend granted.
 func TestGuardOfAReader(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
-		lease, err := lockerOn(t, n.watching.Shared()).Acquire(t.Context(), "a")
+		lease, err := lockerOn(t, n.watching).Acquire(t.Context(), "a", rowlock.Shared())
 		require.NoError(t, err)
 		guard, err := n.watching.Guard(lease)
 		require.NoError(t, err)

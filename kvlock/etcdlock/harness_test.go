@@ -68,7 +68,6 @@ var (
 	_ locktest.Crasher      = (*network)(nil)
 	_ locktest.Partitioner  = (*network)(nil)
 	_ locktest.ReplyDropper = (*network)(nil)
-	_ locktest.Sharer       = (*network)(nil)
 )
 
 func newNetwork(tb testing.TB, endpoints ...string) *network {
@@ -102,8 +101,6 @@ func (n *network) open() (*etcdlock.Backend, error) {
 	n.Add(b, func() { assert.NoError(n.tb, client.Close()) }, proxies...)
 	return b, nil
 }
-
-func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*etcdlock.Backend).Shared() }
 
 // Expire ends the session of the process that holds key.
 func (n *network) Expire(ctx context.Context, key driver.Key) error {

@@ -4,19 +4,22 @@ import (
 	"context"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/rowlock/rowlock/driver"
 )
 
 // hold records one key of this process. The key belongs to a grant, to a running acquisition, or to an acquisition
 // whose reply is missing.
 type hold struct {
-	key     driver.Key
-	entry   string
-	token   driver.Token // zero until the lock is granted
-	session *session
-	shared  bool
-	doubted bool // a request that puts the entry got no answer
-	leaving bool // a release was sent and got no answer
+	key      driver.Key
+	entry    string
+	token    driver.Token // zero until the lock is granted
+	revision int64        // the create revision of the granted entry; the token of a share may be another
+	session  *session
+	shared   bool
+	doubted  bool // a request that puts the entry got no answer
+	leaving  bool // a release was sent and got no answer
 
 	ctx context.Context // ends when the entry is known to be deleted; nil until Session is called
 	end context.CancelCauseFunc
@@ -27,13 +30,13 @@ type hold struct {
 func (b *Backend) enlist(r driver.Request, s *session) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.holds[r.Nonce]; h != nil && h.session == s && h.key == r.Key && h.shared == b.shared {
+	if h := b.holds[r.Nonce]; h != nil && h.session == s && h.key == r.Key && h.shared == r.Shared {
 		return h.entry
 	}
 	for number := 0; ; number++ {
-		if entry := b.entry(r.Key, s, number); !s.used[entry] {
+		if entry := b.entry(r, s, number); !s.used[entry] {
 			s.used[entry] = true
-			b.holds[r.Nonce] = &hold{key: r.Key, entry: entry, session: s, shared: b.shared}
+			b.holds[r.Nonce] = &hold{key: r.Key, entry: entry, session: s, shared: r.Shared}
 			return entry
 		}
 	}
@@ -43,7 +46,7 @@ func (b *Backend) enlist(r driver.Request, s *session) string {
 func (b *Backend) enlisted(r driver.Request) *hold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.holds[r.Nonce]; h != nil && h.key == r.Key && h.shared == b.shared {
+	if h := b.holds[r.Nonce]; h != nil && h.key == r.Key && h.shared == r.Shared {
 		return h
 	}
 	return nil
@@ -61,22 +64,22 @@ func (b *Backend) forgetAbsent(r driver.Request) {
 
 // unlist removes h from the holds. The session can reuse the key of h, unless a late request may still put or delete
 // that key. The caller holds mu.
-func (s *store) unlist(nonce driver.Nonce, h *hold) {
-	delete(s.holds, nonce)
+func (b *Backend) unlist(nonce driver.Nonce, h *hold) {
+	delete(b.holds, nonce)
 	if !h.doubted && !h.leaving {
 		delete(h.session.used, h.entry)
 	}
 }
 
-// hold records a grant, and returns it.
-func (b *Backend) hold(r driver.Request, token driver.Token, s *session, last tick) driver.Grant {
+// hold records a grant, and returns it. The parameter revision is the create revision of the grant's entry.
+func (b *Backend) hold(r driver.Request, token driver.Token, revision int64, s *session, last tick) driver.Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h := b.holds[r.Nonce]; h != nil { // nil if the session has just ended
-		h.token = token
+		h.token, h.revision = token, revision
 		b.guard(s)
 	}
-	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl), Done: last.Done}
+	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl), Shared: r.Shared, Done: last.Done}
 }
 
 // held returns the hold of g, or nil if g is not a current grant of b.
@@ -84,16 +87,28 @@ func (b *Backend) held(g driver.Grant) *hold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h := b.holds[g.Nonce]
-	if h == nil || h.key != g.Key || h.token != g.Token || h.shared != b.shared {
+	if h == nil || h.key != g.Key || h.token != g.Token || h.shared != g.Shared {
 		return nil
 	}
 	return h
 }
 
+// granted returns the comparison that is true while the entry of h exists as it was granted.
+func (b *Backend) granted(h *hold) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(h.entry), "=", b.revision(h))
+}
+
+// revision returns the create revision of the granted entry of h.
+func (b *Backend) revision(h *hold) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return h.revision
+}
+
 // isLeaving reports whether a release of h was sent and got no answer.
-func (s *store) isLeaving(h *hold) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (b *Backend) isLeaving(h *hold) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	return h.leaving
 }
 
@@ -102,7 +117,7 @@ func (b *Backend) find(g driver.Grant) *hold {
 	if g.Token != 0 {
 		return b.held(g)
 	}
-	return b.enlisted(driver.Request{Key: g.Key, Nonce: g.Nonce})
+	return b.enlisted(driver.Request{Key: g.Key, Nonce: g.Nonce, Shared: g.Shared})
 }
 
 // forget removes the hold of g. It keeps the hold if g has no token and a late request may still put the entry. That
@@ -118,29 +133,29 @@ func (b *Backend) forget(g driver.Grant) {
 
 // forgetOld removes holds whose request got no answer, if their session was not renewed for twice its TTL. The caller
 // holds mu.
-func (s *store) forgetOld() {
-	for nonce, h := range s.holds {
+func (b *Backend) forgetOld() {
+	for nonce, h := range b.holds {
 		if h.token == 0 && h.doubted && time.Since(h.session.proven) > 2*h.session.ttl {
-			delete(s.holds, nonce)
+			delete(b.holds, nonce)
 		}
 	}
 }
 
 // begin reserves a nonce, so that one call at a time works on it. It returns false if the nonce is already reserved.
-func (s *store) begin(nonce driver.Nonce) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.busy[nonce] {
+func (b *Backend) begin(nonce driver.Nonce) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.busy[nonce] {
 		return false
 	}
-	s.busy[nonce] = true
+	b.busy[nonce] = true
 	return true
 }
 
-func (s *store) done(nonce driver.Nonce) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.busy, nonce)
+func (b *Backend) done(nonce driver.Nonce) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.busy, nonce)
 }
 
 // memory remembers the most recent releases or pauses. If such a request is repeated, it succeeds again.

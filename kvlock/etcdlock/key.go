@@ -12,7 +12,7 @@ import (
 // Keys are PREFIX/NAMESPACE/NAME/%-x-LEASE-NUMBER, or %-s-… for shared locks. A slash inside a part is escaped, so that
 // no name is a prefix of another. An escaped namespace or name never begins with the mark "%-". So if another backend's
 // prefix begins like the keys of a lock, the other backend's keys are not in that lock's queue. The tick of a lock has
-// the key PREFIX/NAMESPACE/NAME/%done, which is not in the queue.
+// the key PREFIX/NAMESPACE/NAME/%done, and its epoch has the key PREFIX/NAMESPACE/NAME/%epoch. Both are not in the queue.
 //
 // While an acquisition lasts, the parts LEASE and NUMBER make its key unique. A later acquisition reuses the key.
 // Without reuse, each acquisition would be slower than the one before: etcd's index keeps every key until compaction,
@@ -31,37 +31,40 @@ var (
 )
 
 // under returns the prefix of the keys of one namespace.
-func (s *store) under(namespace string) string {
-	return s.prefix + "/" + escaper.Replace(namespace) + "/"
+func (b *Backend) under(namespace string) string {
+	return b.prefix + "/" + escaper.Replace(namespace) + "/"
 }
 
 // queue returns the prefix of the keys of one lock. The oldest keys belong to the holders, and the other keys to the
 // waiters.
-func (s *store) queue(key driver.Key) string {
-	return s.under(key.Namespace) + escaper.Replace(key.Name) + "/" + mark
+func (b *Backend) queue(key driver.Key) string {
+	return b.under(key.Namespace) + escaper.Replace(key.Name) + "/" + mark
 }
 
 // tickKey returns the key of the lock's tick.
-func (s *store) tickKey(key driver.Key) string {
-	return s.under(key.Namespace) + escaper.Replace(key.Name) + "/" + tickMark
+func (b *Backend) tickKey(key driver.Key) string {
+	return b.under(key.Namespace) + escaper.Replace(key.Name) + "/" + tickMark
 }
 
 // barrier returns the prefix of the keys that block a later request. All keys of the lock block an exclusive request.
 // Only exclusive keys block a shared request.
-func (b *Backend) barrier(key driver.Key) string {
-	if b.shared {
-		return b.queue(key) + exclusiveMark
+func (b *Backend) barrier(r driver.Request) string {
+	if r.Shared {
+		return b.queue(r.Key) + exclusiveMark
 	}
-	return b.queue(key)
+	return b.queue(r.Key)
 }
 
-// entry returns the key for an acquisition of a lock on session s with this number.
-func (b *Backend) entry(key driver.Key, s *session, number int) string {
+// shares returns the prefix of the keys of all shared requests for a lock.
+func (b *Backend) shares(key driver.Key) string { return b.queue(key) + sharedMark }
+
+// entry returns the key for request r on session s with this number.
+func (b *Backend) entry(r driver.Request, s *session, number int) string {
 	kind := exclusiveMark
-	if b.shared {
+	if r.Shared {
 		kind = sharedMark
 	}
-	return fmt.Sprintf("%s%s%016x-%d", b.queue(key), kind, int64(s.id), number)
+	return fmt.Sprintf("%s%s%016x-%d", b.queue(r.Key), kind, int64(s.id), number)
 }
 
 // isExclusive reports whether the key of an entry belongs to an exclusive request.
@@ -71,16 +74,17 @@ func isExclusive(entry string) bool {
 
 // sessionKey returns the key that is watched for a session. It belongs to no queue of any prefix: no escaped name is a
 // single percent sign, and the last part of this key does not begin with the mark.
-func (s *store) sessionKey(lease clientv3.LeaseID) string {
-	return fmt.Sprintf("%s/%%/%016x", s.prefix, int64(lease))
+func (b *Backend) sessionKey(lease clientv3.LeaseID) string {
+	return fmt.Sprintf("%s/%%/%016x", b.prefix, int64(lease))
 }
 
-// parse returns the lock to which a key belongs, and whether the key is the lock's tick or an entry of its queue.
-func (s *store) parse(path string) (key driver.Key, isTick, ok bool) {
-	rest, ok := strings.CutPrefix(path, s.prefix+"/")
+// parse returns the lock to which a key belongs, and the last part of the key: the mark of a tick or of an epoch, or an
+// entry of the queue.
+func (b *Backend) parse(path string) (key driver.Key, last string, ok bool) {
+	rest, ok := strings.CutPrefix(path, b.prefix+"/")
 	parts := strings.Split(rest, "/")
-	if !ok || len(parts) != 3 || parts[2] != tickMark && !strings.HasPrefix(parts[2], mark) {
-		return key, false, false
+	if !ok || len(parts) != 3 || parts[2] != tickMark && parts[2] != epochMark && !strings.HasPrefix(parts[2], mark) {
+		return key, "", false
 	}
-	return driver.Key{Namespace: unescaper.Replace(parts[0]), Name: unescaper.Replace(parts[1])}, parts[2] == tickMark, true
+	return driver.Key{Namespace: unescaper.Replace(parts[0]), Name: unescaper.Replace(parts[1])}, parts[2], true
 }

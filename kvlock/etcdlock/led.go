@@ -30,18 +30,18 @@ func led[T any](ctx context.Context, request func(context.Context) (T, error)) (
 }
 
 // commit sends a transaction through led.
-func (s *store) commit(ctx context.Context, on []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+func (b *Backend) commit(ctx context.Context, on []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	return led(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		return s.client.Txn(ctx).If(on...).Then(then...).Else(otherwise...).Commit()
+		return b.client.Txn(ctx).If(on...).Then(then...).Else(otherwise...).Commit()
 	})
 }
 
 // get sends a read through led.
-func (s *store) get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	return led(ctx, func(ctx context.Context) (*clientv3.GetResponse, error) { return s.client.Get(ctx, key, opts...) })
+func (b *Backend) get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return led(ctx, func(ctx context.Context) (*clientv3.GetResponse, error) { return b.client.Get(ctx, key, opts...) })
 }
 
 // delete sends an unconditional deletion through led.
-func (s *store) delete(ctx context.Context, key string) (*clientv3.DeleteResponse, error) {
-	return led(ctx, func(ctx context.Context) (*clientv3.DeleteResponse, error) { return s.client.Delete(ctx, key) })
+func (b *Backend) delete(ctx context.Context, key string) (*clientv3.DeleteResponse, error) {
+	return led(ctx, func(ctx context.Context) (*clientv3.DeleteResponse, error) { return b.client.Delete(ctx, key) })
 }

@@ -37,9 +37,9 @@ func TestTheEndOfASessionEndsTrust(t *testing.T) {
 			require.NoError(t, err)
 			ends = append(ends, b.Session(g))
 		}
-		reading, err := b.Shared().Acquire(t.Context(), request("read"))
+		share, err := b.Acquire(t.Context(), reading("read"))
 		require.NoError(t, err)
-		ends = append(ends, b.Shared().Session(reading))
+		ends = append(ends, b.Session(share))
 		longer := request("longer")
 		longer.TTL = time.Minute // uses another session
 		other, err := b.Acquire(t.Context(), longer)

@@ -23,11 +23,10 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	switch {
 	case before:
 		return nil
-	case h == nil || b.shared: // a shared lock cannot be paused, because its other holders would keep it
+	case h == nil || g.Shared: // a shared lock cannot be paused, because its other holders would keep it
 		return driver.ErrNotHeld
 	}
-	granted := clientv3.Compare(clientv3.CreateRevision(h.entry), "=", int64(g.Token))
-	reply, err := b.commit(undated{ctx}, []clientv3.Cmp{granted}, []clientv3.Op{clientv3.OpPut(h.entry, "", clientv3.WithIgnoreValue())}, nil)
+	reply, err := b.commit(undated{ctx}, []clientv3.Cmp{b.granted(h)}, []clientv3.Op{clientv3.OpPut(h.entry, "", clientv3.WithIgnoreValue())}, nil)
 	switch {
 	case err != nil:
 		return classify(err)

@@ -21,7 +21,7 @@ func TestAPrefixInsideAnotherIsApart(t *testing.T) {
 		key driver.Key
 	}{
 		{outer, driver.Key{Namespace: "b", Name: "c"}},
-		{outer.Shared(), driver.Key{Namespace: "b", Name: "e"}},
+		{outer, driver.Key{Namespace: "b", Name: "e"}},
 		{etcdlock.New(client, etcdlock.Prefix(p+"/b")), driver.Key{Namespace: "c", Name: "d"}},
 		{etcdlock.New(client, etcdlock.Prefix(p+"/b")), driver.Key{Namespace: "e", Name: "%-x-"}},
 		{etcdlock.New(client, etcdlock.Prefix(p+"/b/c")), driver.Key{Name: "d"}},
@@ -33,7 +33,7 @@ func TestAPrefixInsideAnotherIsApart(t *testing.T) {
 		grants := make([]driver.Grant, len(locks))
 		for i, lock := range locks {
 			r := request("")
-			r.Key = lock.key
+			r.Key, r.Shared = lock.key, lock.key.Name == "e" && lock.key.Namespace == "b"
 			var err error
 			grants[i], err = lock.in.Acquire(t.Context(), r)
 			require.NoError(t, err, lock.key)

@@ -43,7 +43,7 @@ func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver
 			return driver.Grant{}, w.leave(ctx, err)
 		}
 	}
-	return b.hold(r, driver.Token(w.revision), w.session, w.tick), nil
+	return b.hold(r, w.token, w.revision, w.session, w.tick), nil
 }
 
 // waiter is one waiting request and its entry in the queue.
@@ -54,7 +54,8 @@ type waiter struct {
 	session  *session
 	revision int64            // the entry's create revision
 	before   *mvccpb.KeyValue // the youngest entry that blocks this waiter; nil if no entry blocks it
-	holds    bool             // whether the field before is certainly the holder's entry, because it was the only entry
+	token    driver.Token     // valid if the field before is nil
+	holds    bool             // whether the field before is certainly the holder's entry, because it is exclusive and was the only entry
 	tick     tick             // the tick of the lock; valid if the field before is nil
 	seen     int64            // the revision of the last read of the queue
 	heard    time.Time        // when the last request that etcd answered was sent
@@ -64,14 +65,18 @@ type waiter struct {
 func (w *waiter) enter(ctx context.Context, s *session) error {
 	b := w.backend
 	w.entry = b.enlist(w.request, s)
+	epoch := []clientv3.Op{b.epoch(w.request.Key)}
+	if w.request.Shared {
+		epoch = b.join(w.request.Key, clientv3.Compare(clientv3.CreateRevision(b.barrier(w.request)), "=", 0).WithPrefix())
+	}
 	sent := time.Now()
 	reply, err := b.commit(ctx,
 		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(w.entry), "=", 0)},
-		[]clientv3.Op{
-			clientv3.OpGet(b.barrier(w.request.Key), clientv3.WithLastCreate()...),
+		append([]clientv3.Op{
+			clientv3.OpGet(b.barrier(w.request), clientv3.WithLastCreate()...),
 			clientv3.OpPut(w.entry, value{w.request.Holder, w.request.Note}.String(), clientv3.WithLease(s.id)),
 			b.recorded(w.request.Key),
-		},
+		}, epoch...),
 		[]clientv3.Op{clientv3.OpGet(w.entry)})
 	if err != nil {
 		return classify(err)
@@ -80,38 +85,51 @@ func (w *waiter) enter(ctx context.Context, s *session) error {
 	if reply.Succeeded {
 		w.revision = reply.Header.Revision
 		if found := reply.Responses[0].GetResponseRange(); len(found.Kvs) > 0 {
-			w.before, w.holds = found.Kvs[0], found.Count == 1 && !b.shared
+			w.before = found.Kvs[0]
+			w.holds = found.Count == 1 && !w.request.Shared && isExclusive(string(w.before.Key))
+			return nil
 		}
-		w.tick = tickOf(reply, 2)
-		return nil
+		return w.settle(ctx, epochOf(reply, len(reply.Responses)-1), tickOf(reply, 2))
 	}
 	w.revision = reply.Responses[0].GetResponseRange().Kvs[0].CreateRevision
 	return w.look(ctx)
 }
 
-// look reads which entry blocks the waiter now, reads the tick, and proves that the waiter's own entry still exists. It does so in one
-// read-only transaction.
+// look reads which entry blocks the waiter now, and proves that the waiter's own entry still exists. It does so in one
+// read-only transaction. If no entry blocks the waiter, look makes the grant.
 func (w *waiter) look(ctx context.Context) error {
 	sent := time.Now()
-	last := clientv3.OpGet(w.backend.barrier(w.request.Key), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)
-	reply, err := w.backend.commit(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(w.entry), "=", w.revision)}, []clientv3.Op{last, w.backend.recorded(w.request.Key)}, nil)
+	last := clientv3.OpGet(w.backend.barrier(w.request), append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(w.revision-1))...)
+	reply, err := w.backend.commit(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(w.entry), "=", w.revision)}, []clientv3.Op{last, w.backend.recorded(w.request.Key), w.backend.epoch(w.request.Key)}, nil)
 	if err != nil {
 		return classify(err)
 	}
 	if !reply.Succeeded {
 		return driver.NotApplied(errEntryLost)
 	}
-	w.heard, w.seen, w.before, w.tick = sent, reply.Header.Revision, nil, tickOf(reply, 1)
+	w.heard, w.seen = sent, reply.Header.Revision
 	if found := reply.Responses[0].GetResponseRange().Kvs; len(found) > 0 {
 		w.before = found[0]
+		return nil
 	}
+	return w.settle(ctx, epochOf(reply, 2), tickOf(reply, 1))
+}
+
+// settle makes the waiter's grant. Until it has succeeded, the field before keeps its value, so that the waiter looks
+// again.
+func (w *waiter) settle(ctx context.Context, epoch driver.Token, last tick) error {
+	token, err := w.backend.settle(ctx, w.request, w.entry, w.revision, epoch)
+	if err != nil {
+		return classify(err)
+	}
+	w.before, w.token, w.tick = nil, token, last
 	return nil
 }
 
 // refusal describes the holder. It returns nil if no entry blocks the waiter any longer.
 func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
 	if w.holds {
-		return refusal(w.before), nil
+		return w.backend.refusal(ctx, w.request, w.before), nil
 	}
 	sent := time.Now()
 	oldest, err := w.backend.oldest(ctx, w.request.Key)
@@ -122,10 +140,13 @@ func (w *waiter) refusal(ctx context.Context) (*driver.Held, error) {
 		return nil, driver.NotApplied(errEntryLost)
 	}
 	w.heard = sent
-	if oldest.CreateRevision == w.revision { // the last holder may have recorded a tick since enter has read it
-		return nil, w.look(ctx)
+	readers := w.request.Shared && !isExclusive(string(oldest.Key)) && oldest.CreateRevision > w.before.CreateRevision
+	if readers || oldest.CreateRevision == w.revision { // the entry before the waiter's own has been deleted
+		if err := w.look(ctx); err != nil || w.before == nil {
+			return nil, err
+		}
 	}
-	return refusal(oldest), nil
+	return w.backend.refusal(ctx, w.request, oldest), nil
 }
 
 // leave deletes the waiter's entry, even if ctx has ended. It returns err, marked as not applied if the entry is

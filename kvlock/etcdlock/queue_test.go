@@ -25,6 +25,13 @@ func request(name string) driver.Request {
 	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test"}
 }
 
+// reading returns a request for a share.
+func reading(name string) driver.Request {
+	r := request(name)
+	r.Shared = true
+	return r
+}
+
 // alone starts a server that only one test uses. That test reads the server's metrics or changes the whole server.
 func alone(tb testing.TB, args ...string) *testserver.Server {
 	tb.Helper()

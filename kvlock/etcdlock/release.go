@@ -12,10 +12,10 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Release deletes the entry of g if the entry's create revision is the token of g. The same transaction records the
-// tick of g.
+// Release deletes the entry of g if the entry still exists as it was granted. The same transaction records the tick of
+// g. The release of the last share deletes the lock's epoch.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
-	if b.shared { // several readers hold the lock, so they keep no ticks
+	if g.Shared { // several readers hold the lock, so they record no ticks
 		g.Done = ""
 	}
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
@@ -28,10 +28,10 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if h == nil {
 		return driver.ErrNotHeld
 	}
-	deleted, last, err := b.remove(undated{ctx}, h.entry, g)
+	deleted, last, err := b.remove(undated{ctx}, h, g)
 	if err != nil {
 		if g.Done != "" && errors.Is(err, rpctypes.ErrNoSpace) {
-			return b.removeAlone(ctx, h.entry, g, err)
+			return b.removeAlone(ctx, h, g, err)
 		}
 		if err = classify(err); !driver.IsNotApplied(err) {
 			b.mu.Lock()
@@ -64,20 +64,23 @@ func (b *Backend) wasReleased(g driver.Grant) bool {
 	return g.Token != 0 && b.released.has(g)
 }
 
-// remove deletes the entry of g and records the tick of g, if the entry has the token of g. It reports whether the
-// entry had that token. If not, it also returns the lock's last tick. If g has token zero, any entry matches. Such an
-// entry may belong to a waiter, so remove then records no tick.
-func (b *Backend) remove(ctx context.Context, entry string, g driver.Grant) (deleted bool, last tick, err error) {
+// remove deletes the entry of g and records the tick of g, if the entry exists as it was granted. It reports whether it
+// did. If not, it also returns the lock's last tick. If g has token zero, any entry matches. Such an entry may belong to
+// a waiter, so remove then records no tick and ends no epoch.
+func (b *Backend) remove(ctx context.Context, h *hold, g driver.Grant) (deleted bool, last tick, err error) {
 	if g.Token == 0 {
-		reply, err := b.delete(ctx, entry)
+		reply, err := b.delete(ctx, h.entry)
 		return err == nil && reply.Deleted > 0, tick{}, err
 	}
-	granted := clientv3.Compare(clientv3.CreateRevision(entry), "=", int64(g.Token))
-	then, otherwise := []clientv3.Op{clientv3.OpDelete(entry)}, []clientv3.Op(nil)
+	then, otherwise := []clientv3.Op{clientv3.OpDelete(h.entry)}, []clientv3.Op(nil)
+	if g.Shared { // etcd compares before it deletes the entry, so the last share is the only one with its revision
+		last := clientv3.Compare(clientv3.CreateRevision(b.shares(g.Key)), "=", b.revision(h)).WithPrefix()
+		then = append(then, clientv3.OpTxn([]clientv3.Cmp{last}, []clientv3.Op{clientv3.OpDelete(b.epochKey(g.Key))}, nil))
+	}
 	if g.Done != "" {
 		then, otherwise = append(then, b.record(g)), []clientv3.Op{b.recorded(g.Key)}
 	}
-	reply, err := b.commit(ctx, []clientv3.Cmp{granted}, then, otherwise)
+	reply, err := b.commit(ctx, []clientv3.Cmp{b.granted(h)}, then, otherwise)
 	if err == nil && !reply.Succeeded && g.Done != "" {
 		last = tickOf(reply, 0)
 	}
@@ -87,10 +90,10 @@ func (b *Backend) remove(ctx context.Context, entry string, g driver.Grant) (del
 // removeAlone deletes the entry of g without recording the tick, because etcd has no space for the tick. A deletion
 // needs no space. The request that failed with err may have been executed (see undo), so the outcome of the release is
 // unknown.
-func (b *Backend) removeAlone(ctx context.Context, entry string, g driver.Grant, err error) error {
+func (b *Backend) removeAlone(ctx context.Context, h *hold, g driver.Grant, err error) error {
 	alone := g
 	alone.Done = ""
-	if _, _, failed := b.remove(undated{ctx}, entry, alone); failed != nil {
+	if _, _, failed := b.remove(undated{ctx}, h, alone); failed != nil {
 		return err
 	}
 	b.forget(g)

@@ -17,14 +17,14 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 		return nil, err
 	}
 	outcomes := make([]driver.Outcome, len(grants))
-	entries := make([]string, len(grants))
+	holds := make([]*hold, len(grants))
 	bySession := make(map[*session][]int)
 	for i, g := range grants {
 		switch h := b.held(g); {
 		case h == nil || b.isLeaving(h):
 			outcomes[i] = driver.Lost
 		case g.TTL <= h.session.ttl:
-			entries[i] = h.entry
+			holds[i] = h
 			bySession[h.session] = append(bySession[h.session], i)
 		}
 	}
@@ -33,7 +33,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	var failure error
 	for s, of := range bySession {
 		group.Go(func() {
-			if err := b.renew(ctx, s, grants, entries, of, outcomes); err != nil {
+			if err := b.renew(ctx, s, grants, holds, of, outcomes); err != nil {
 				mu.Lock()
 				failure = err
 				mu.Unlock()
@@ -48,7 +48,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 }
 
 // renew sets the outcomes of the grants of one session. The parameter "of" contains the indexes of these grants.
-func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, entries []string, of []int, outcomes []driver.Outcome) error {
+func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, holds []*hold, of []int, outcomes []driver.Outcome) error {
 	const part = 100 // a transaction may have 128 comparisons
 	var group sync.WaitGroup
 	var beat error
@@ -57,7 +57,7 @@ func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, 
 	errs := make([]error, (len(of)+part-1)/part)
 	for n := range errs {
 		some := of[n*part : min((n+1)*part, len(of))]
-		group.Go(func() { errs[n] = b.prove(ctx, grants, entries, some, found) })
+		group.Go(func() { errs[n] = b.prove(ctx, holds, some, found) })
 	}
 	group.Wait()
 	if s.ctx.Err() != nil {
@@ -88,15 +88,15 @@ func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, 
 }
 
 // prove sets the outcomes of the grants whose indexes are in the parameter some. The outcome is Renewed if the entry
-// still exists with the grant's token, and Lost if not.
-func (b *Backend) prove(ctx context.Context, grants []driver.Grant, entries []string, some []int, outcomes []driver.Outcome) error {
+// still exists as it was granted, and Lost if not.
+func (b *Backend) prove(ctx context.Context, holds []*hold, some []int, outcomes []driver.Outcome) error {
 	same := make([]clientv3.Cmp, len(some))
 	gets := make([]clientv3.Op, len(some))
 	for n, i := range some {
-		same[n] = clientv3.Compare(clientv3.CreateRevision(entries[i]), "=", int64(grants[i].Token))
-		gets[n] = clientv3.OpGet(entries[i], clientv3.WithKeysOnly())
+		same[n] = b.granted(holds[i])
+		gets[n] = clientv3.OpGet(holds[i].entry, clientv3.WithKeysOnly())
 	}
-	reply, err := b.commit(ctx, same, []clientv3.Op{clientv3.OpGet(entries[some[0]], clientv3.WithCountOnly())}, gets)
+	reply, err := b.commit(ctx, same, []clientv3.Op{clientv3.OpGet(holds[some[0]].entry, clientv3.WithCountOnly())}, gets)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (b *Backend) prove(ctx context.Context, grants []driver.Grant, entries []st
 		outcomes[i] = driver.Renewed
 		if !reply.Succeeded {
 			kvs := reply.Responses[n].GetResponseRange().Kvs
-			if len(kvs) == 0 || kvs[0].CreateRevision != int64(grants[i].Token) {
+			if len(kvs) == 0 || kvs[0].CreateRevision != b.revision(holds[i]) {
 				outcomes[i] = driver.Lost
 			}
 		}
@@ -156,10 +156,10 @@ func (b *Backend) sweep(ctx context.Context, s *session) {
 }
 
 // ownerOf returns the nonce of the acquisition to which an entry belongs.
-func (s *store) ownerOf(entry string) (driver.Nonce, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for nonce, h := range s.holds {
+func (b *Backend) ownerOf(entry string) (driver.Nonce, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for nonce, h := range b.holds {
 		if h.entry == entry {
 			return nonce, true
 		}
@@ -168,9 +168,9 @@ func (s *store) ownerOf(entry string) (driver.Nonce, bool) {
 }
 
 // wanted reports whether an acquisition was granted and is not being released.
-func (s *store) wanted(nonce driver.Nonce) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := s.holds[nonce]
+func (b *Backend) wanted(nonce driver.Nonce) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.holds[nonce]
 	return h != nil && h.token != 0 && !h.leaving
 }

@@ -3,7 +3,10 @@ package etcdlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -28,68 +31,68 @@ type sentry struct {
 }
 
 // guard starts a sentry for a session, unless there is one. The caller holds mu.
-func (s *store) guard(open *session) {
-	if s.sentries[open] != nil || open.ctx.Err() != nil {
+func (b *Backend) guard(open *session) {
+	if b.sentries[open] != nil || open.ctx.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(open.ctx))
 	w := &sentry{cancel: cancel, done: make(chan struct{})}
-	w.limit = time.AfterFunc(2*open.ttl, func() { s.giveUp(open, w) })
-	s.sentries[open] = w
+	w.limit = time.AfterFunc(2*open.ttl, func() { b.giveUp(open, w) })
+	b.sentries[open] = w
 	go func() {
 		defer close(w.done)
-		stop := context.AfterFunc(s.client.Ctx(), cancel) // a closed client delivers no events, so the sentry must end
+		stop := context.AfterFunc(b.client.Ctx(), cancel) // a closed client delivers no events, so the sentry must end
 		defer stop()
-		s.watch(ctx, open)
+		b.watch(ctx, open)
 		<-ctx.Done() // if etcd has refused the watch, do not retry
-		s.relieve(open, w)
+		b.relieve(open, w)
 	}()
 }
 
 // relieve removes a sentry, so that the next grant on its session starts a new one.
-func (s *store) relieve(open *session, w *sentry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.end(open, w)
+func (b *Backend) relieve(open *session, w *sentry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.end(open, w)
 }
 
 // end does the same as relieve, for callers that hold mu.
-func (s *store) end(open *session, w *sentry) {
+func (b *Backend) end(open *session, w *sentry) {
 	w.cancel()
 	w.limit.Stop()
-	if s.sentries[open] == w {
-		delete(s.sentries, open)
+	if b.sentries[open] == w {
+		delete(b.sentries, open)
 	}
 }
 
 // giveUp ends a session that etcd has not confirmed for twice its TTL. Such a session is unused, or etcd does not
 // answer.
-func (s *store) giveUp(open *session, w *sentry) {
-	s.mu.Lock()
+func (b *Backend) giveUp(open *session, w *sentry) {
+	b.mu.Lock()
 	left := 2*open.ttl - time.Since(open.proven)
-	if left > 0 && s.sentries[open] == w {
+	if left > 0 && b.sentries[open] == w {
 		w.limit.Reset(left)
 	}
-	s.mu.Unlock()
+	b.mu.Unlock()
 	if left <= 0 {
-		s.drop(open)
+		b.drop(open)
 	}
 }
 
 // watch returns when the session or ctx has ended, or when etcd does not permit the watch. If etcd does not permit the
 // watch, the next renewal notices the end of the session.
-func (s *store) watch(ctx context.Context, open *session) {
+func (b *Backend) watch(ctx context.Context, open *session) {
 	const shortest = 10 * time.Millisecond
 	pause, stands := shortest, false
 	for {
-		revision, err := s.post(ctx, open, stands)
+		revision, err := b.post(ctx, open, stands)
 		if err == nil {
 			pause, stands = shortest, true
-			err = s.follow(ctx, open, revision)
+			err = b.follow(ctx, open, revision)
 		}
 		switch {
 		case noLease(err), errors.Is(err, errLeaseLost):
-			s.drop(open)
+			b.drop(open)
 			return
 		case driver.IsPermanent(classify(err)) || !backoff.Sleep(ctx, pause):
 			return
@@ -100,36 +103,36 @@ func (s *store) watch(ctx context.Context, open *session) {
 
 // post puts the session's key. If stands is set, the key has been put before, and post checks whether it still exists.
 // post returns the revision from which to watch the key.
-func (s *store) post(ctx context.Context, open *session, stands bool) (int64, error) {
+func (b *Backend) post(ctx context.Context, open *session, stands bool) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, open.timeout())
 	defer cancel()
-	key := s.sessionKey(open.id)
+	key := b.sessionKey(open.id)
 	if !stands {
 		reply, err := led(ctx, func(ctx context.Context) (*clientv3.PutResponse, error) {
-			return s.client.Put(ctx, key, "", clientv3.WithLease(open.id))
+			return b.client.Put(ctx, key, "", clientv3.WithLease(open.id))
 		})
 		if err != nil {
 			return 0, err
 		}
 		return reply.Header.Revision + 1, nil
 	}
-	reply, err := s.get(ctx, key)
+	reply, err := b.get(ctx, key)
 	switch {
 	case err != nil:
 		return 0, err
 	case len(reply.Kvs) == 0:
 		return 0, errLeaseLost
 	}
-	s.forcedRelease(open, reply.Kvs[0])
+	b.forcedRelease(open, reply.Kvs[0])
 	return reply.Header.Revision + 1, nil
 }
 
 // follow watches the session's key. It returns errLeaseLost when the key is deleted. If the watch ends for another
 // reason, it returns another error or nil. For example, the node has no leader, or the revision was compacted.
-func (s *store) follow(ctx context.Context, open *session, revision int64) error {
+func (b *Backend) follow(ctx context.Context, open *session, revision int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for reply := range s.client.Watch(ctx, s.sessionKey(open.id), clientv3.WithRev(revision)) {
+	for reply := range b.client.Watch(ctx, b.sessionKey(open.id), clientv3.WithRev(revision)) {
 		if err := reply.Err(); err != nil {
 			return err
 		}
@@ -137,25 +140,42 @@ func (s *store) follow(ctx context.Context, open *session, revision int64) error
 			if e.Type == clientv3.EventTypeDelete {
 				return errLeaseLost
 			}
-			s.forcedRelease(open, e.Kv)
+			b.forcedRelease(open, e.Kv)
 		}
 	}
 	return ctx.Err()
 }
 
-// forcedRelease ends the lock whose key a forced release has written into the session's key (kv): see ForceRelease.
-func (s *store) forcedRelease(open *session, kv *mvccpb.KeyValue) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for nonce, h := range s.holds {
-		if h.session == open && h.entry == string(kv.Value) && h.token != 0 && int64(h.token) < kv.ModRevision {
-			s.unlist(nonce, h)
+// forcedRelease ends the locks whose key a forced release has written into the session's key (kv): see ForceRelease.
+// The value of kv is the key of one entry, or names all shares of a lock (see namesShares).
+func (b *Backend) forcedRelease(open *session, kv *mvccpb.KeyValue) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for nonce, h := range b.holds {
+		if h.session == open && h.token != 0 && h.revision < kv.ModRevision && isNamed(h, string(kv.Value)) {
+			b.unlist(nonce, h)
 			if h.end != nil {
 				h.end(errForced)
 			}
-			return
 		}
 	}
+}
+
+// namesShares returns the text that names the shares of a lock that are older than a revision. The prefix is that of
+// their keys.
+func namesShares(prefix string, revision int64) string { return fmt.Sprintf("%s<%d", prefix, revision) }
+
+// isNamed reports whether a forced release has named the entry of h, or shares of which h is one.
+func isNamed(h *hold, named string) bool {
+	if h.entry == named {
+		return true
+	}
+	at := strings.LastIndexByte(named, '<')
+	if !h.shared || at < 0 || !strings.HasSuffix(named[:at], "/"+mark+sharedMark) || !strings.HasPrefix(h.entry, named[:at]) {
+		return false
+	}
+	revision, err := strconv.ParseInt(named[at+1:], 10, 64)
+	return err == nil && h.revision < revision
 }
 
 // CloseIdle implements [driver.Idler]. It stops watching sessions that hold no lock.

@@ -21,7 +21,7 @@ type session struct {
 	ctx context.Context // ends when the lease is known to have ended
 	end context.CancelCauseFunc
 
-	// Guarded by store.mu.
+	// Guarded by Backend.mu.
 	proven  time.Time       // when the last answered request was sent that made or renewed the lease
 	doubted bool            // a reply is missing, so that an unknown entry may exist
 	used    map[string]bool // entries that exist, or may exist
@@ -168,7 +168,7 @@ func (b *Backend) why(ctx context.Context, err error) error {
 }
 
 // drop ends s and all its locks.
-func (b *store) drop(s *session) {
+func (b *Backend) drop(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for nonce, h := range b.holds {

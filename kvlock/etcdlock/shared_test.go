@@ -16,29 +16,31 @@ import (
 // readers behind the writer wait only for the writer.
 func TestReadersAndWritersShareAQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
-		write, read := n.watching, n.watching.Shared()
+		b := n.watching
 		var readers []driver.Grant
 		for range 3 {
-			g, err := read.Acquire(t.Context(), request("a"))
+			g, err := b.Acquire(t.Context(), reading("a"))
 			require.NoError(t, err)
 			readers = append(readers, g)
 		}
-		writer := queuedGrant(t, n, write, t.Context(), request("a"))
-		late := queuedGrant(t, n, read, t.Context(), request("a"))
-		later := queuedGrant(t, n, read, t.Context(), request("a"))
+		writer := queuedGrant(t, n, b, t.Context(), request("a"))
+		late := queuedGrant(t, n, b, t.Context(), reading("a"))
+		later := queuedGrant(t, n, b, t.Context(), reading("a"))
 		for _, i := range []int{2, 0, 1} { // the writer watches the last reader first
 			require.Empty(t, writer)
-			require.NoError(t, read.Release(t.Context(), readers[i]))
+			require.NoError(t, b.Release(t.Context(), readers[i]))
 		}
 		g := <-writer
 		require.NoError(t, g.err)
 		require.Empty(t, late)
-		require.NoError(t, write.Release(t.Context(), g.Grant))
+		require.NoError(t, b.Release(t.Context(), g.Grant))
 		one, two := <-late, <-later
 		require.NoError(t, one.err)
 		require.NoError(t, two.err)
-		require.Less(t, one.Token, two.Token)
-		outcomes, err := read.Renew(t.Context(), []driver.Grant{one.Grant, two.Grant})
+		require.Equal(t, one.Token, two.Token)
+		require.Greater(t, one.Token, g.Token)
+		require.Greater(t, g.Token, readers[0].Token)
+		outcomes, err := b.Renew(t.Context(), []driver.Grant{one.Grant, two.Grant})
 		require.NoError(t, err)
 		require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
 	})
@@ -47,30 +49,39 @@ func TestReadersAndWritersShareAQueue(t *testing.T) {
 // If a waiting writer gives up, the readers behind it are granted the lock, while earlier readers still hold it.
 func TestAWriterThatGivesUpLetsReadersIn(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
-		read := n.watching.Shared()
-		_, err := read.Acquire(t.Context(), request("a"))
+		b := n.watching
+		before, err := b.Acquire(t.Context(), reading("a"))
 		require.NoError(t, err)
 		ctx, giveUp := context.WithCancel(t.Context())
 		writer := queuedGrant(t, n, n.watching, ctx, request("a"))
-		behind := queuedGrant(t, n, read, t.Context(), request("a"))
+		behind := queuedGrant(t, n, b, t.Context(), reading("a"))
 		require.Empty(t, behind)
 		giveUp()
 		require.ErrorIs(t, (<-writer).err, context.Canceled)
-		require.NoError(t, (<-behind).err)
+		after := <-behind
+		require.NoError(t, after.err)
+		require.Equal(t, before.Token, after.Token, "the writer was not granted, so the epoch continues")
+		require.NoError(t, b.Release(t.Context(), before))
+		third, err := b.Acquire(t.Context(), reading("a"))
+		require.NoError(t, err)
+		require.Equal(t, before.Token, third.Token)
 	})
 }
 
-// The exclusive backend neither renews nor releases a shared grant.
+// A share is not renewed or released by a grant that differs from it only in being exclusive.
 func TestFormsDoNotMix(t *testing.T) {
 	t.Parallel()
 	b := etcdlock.New(connect(t, server(t)), prefix())
-	g, err := b.Shared().Acquire(t.Context(), request("a"))
+	g, err := b.Acquire(t.Context(), reading("a"))
 	require.NoError(t, err)
-	outcomes, err := b.Renew(t.Context(), []driver.Grant{g})
+	require.True(t, g.Shared)
+	exclusive := g
+	exclusive.Shared = false
+	outcomes, err := b.Renew(t.Context(), []driver.Grant{exclusive})
 	require.NoError(t, err)
 	require.Equal(t, []driver.Outcome{driver.Lost}, outcomes)
-	require.ErrorIs(t, b.Release(t.Context(), g), driver.ErrNotHeld)
-	require.NoError(t, b.Shared().Release(t.Context(), g))
+	require.ErrorIs(t, b.Release(t.Context(), exclusive), driver.ErrNotHeld)
+	require.NoError(t, b.Release(t.Context(), g))
 }
 
 // Successive acquisitions use the same key, so that etcd's index of a name does not grow until compaction. Concurrent

@@ -18,13 +18,13 @@ type tick struct {
 }
 
 // record returns the operation that records the tick of g.
-func (s *store) record(g driver.Grant) clientv3.Op {
+func (b *Backend) record(g driver.Grant) clientv3.Op {
 	text, _ := json.Marshal(tick{g.Done, g.Token, time.Now().Unix()}) // encoding a text and two numbers cannot fail
-	return clientv3.OpPut(s.tickKey(g.Key), string(text))
+	return clientv3.OpPut(b.tickKey(g.Key), string(text))
 }
 
 // recorded returns the operation that reads the tick of a lock. The function tickOf decodes its reply.
-func (s *store) recorded(key driver.Key) clientv3.Op { return clientv3.OpGet(s.tickKey(key)) }
+func (b *Backend) recorded(key driver.Key) clientv3.Op { return clientv3.OpGet(b.tickKey(key)) }
 
 // tickOf decodes the reply of operation n, which reads a tick.
 func tickOf(reply *clientv3.TxnResponse, n int) (t tick) {

@@ -15,39 +15,35 @@ type view struct {
 	barrier *mvccpb.KeyValue // the oldest entry that blocks a later request
 	mine    *mvccpb.KeyValue
 	tick    tick
+	epoch   driver.Token // zero if there is none
 }
 
 // view returns the operations that read a queue for a request. The method read decodes their replies. The parameter
-// mine is the key of the request's entry, or empty.
-func (b *Backend) view(key driver.Key, mine string) []clientv3.Op {
-	reads := []clientv3.Op{clientv3.OpGet(b.queue(key), clientv3.WithFirstCreate()...)}
-	if b.shared {
-		reads = append(reads, clientv3.OpGet(b.barrier(key), clientv3.WithFirstCreate()...))
-		if mine != "" {
-			reads = append(reads, clientv3.OpGet(mine))
-		}
+// mine is the key of the request's entry.
+func (b *Backend) view(r driver.Request, mine string) []clientv3.Op {
+	reads := []clientv3.Op{clientv3.OpGet(b.queue(r.Key), clientv3.WithFirstCreate()...)}
+	if r.Shared {
+		reads = append(reads, clientv3.OpGet(b.barrier(r), clientv3.WithFirstCreate()...), clientv3.OpGet(mine))
 	}
-	return append(reads, b.recorded(key))
+	return append(reads, b.recorded(r.Key), b.epoch(r.Key))
 }
 
-func (b *Backend) read(mine string, reply *clientv3.TxnResponse) (v view) {
+func (b *Backend) read(r driver.Request, mine string, reply *clientv3.TxnResponse) (v view) {
 	first := func(n int) *mvccpb.KeyValue {
 		if kvs := reply.Responses[n].GetResponseRange().Kvs; len(kvs) > 0 {
 			return kvs[0]
 		}
 		return nil
 	}
-	v.oldest, v.tick = first(0), tickOf(reply, len(reply.Responses)-1)
-	switch {
-	case !b.shared:
-		v.barrier = v.oldest
-		if v.oldest != nil && string(v.oldest.Key) == mine {
-			v.mine = v.oldest
-		}
-	case mine != "":
+	v.oldest, v.tick = first(0), tickOf(reply, len(reply.Responses)-2)
+	v.epoch = epochOf(reply, len(reply.Responses)-1)
+	if r.Shared {
 		v.barrier, v.mine = first(1), first(2)
-	default:
-		v.barrier = first(1)
+		return v
+	}
+	v.barrier = v.oldest
+	if v.oldest != nil && string(v.oldest.Key) == mine {
+		v.mine = v.oldest
 	}
 	return v
 }
@@ -58,20 +54,62 @@ func (v view) granted() bool {
 }
 
 // oldest returns the entry of a holder, or nil if the lock is free.
-func (s *store) oldest(ctx context.Context, key driver.Key) (*mvccpb.KeyValue, error) {
-	reply, err := s.get(ctx, s.queue(key), clientv3.WithFirstCreate()...)
+func (b *Backend) oldest(ctx context.Context, key driver.Key) (*mvccpb.KeyValue, error) {
+	reply, err := b.get(ctx, b.queue(key), clientv3.WithFirstCreate()...)
 	if err != nil || len(reply.Kvs) == 0 {
 		return nil, err
 	}
 	return reply.Kvs[0], nil
 }
 
-// refusal describes the holder, whose entry is the parameter oldest. It sets no times, because only etcd's leader knows
-// when the holder's lease ends.
-func refusal(oldest *mvccpb.KeyValue) *driver.Held {
-	v, reason := parseValue(oldest.Value), driver.Leased
-	if oldest.Lease == 0 {
+// refusal says why request r was refused. The parameter oldest is the oldest entry. If it is a share, refusal reads the
+// queue to count the readers. If that fails, it describes the oldest entry alone.
+func (b *Backend) refusal(ctx context.Context, r driver.Request, oldest *mvccpb.KeyValue) *driver.Held {
+	held := heldBy(oldest, driver.Token(oldest.CreateRevision))
+	if isExclusive(string(oldest.Key)) {
+		return held
+	}
+	held.Token = 0
+	reply, err := b.commit(ctx, nil, []clientv3.Op{b.line(r.Key), b.epoch(r.Key)}, nil)
+	if err == nil {
+		last, token, readers := head(reply.Responses[0].GetResponseRange().Kvs, epochOf(reply, 1))
+		if readers > 0 {
+			held = heldBy(last, token)
+			held.Readers = readers
+		}
+	}
+	if r.Shared { // a share is refused only because of an exclusive request, which waits for the readers
+		held.Reason = driver.Reserved
+	}
+	return held
+}
+
+// heldBy describes a holder. It sets no times, because only etcd's leader knows when the holder's lease ends.
+func heldBy(entry *mvccpb.KeyValue, token driver.Token) *driver.Held {
+	v, reason := parseValue(entry.Value), driver.Leased
+	if entry.Lease == 0 {
 		reason = driver.Paused
 	}
-	return &driver.Held{Reason: reason, Holder: v.Holder, Note: v.Note, Token: driver.Token(oldest.CreateRevision)}
+	return &driver.Held{Reason: reason, Holder: v.Holder, Note: v.Note, Token: token}
+}
+
+// line returns the operation that reads the whole queue of a lock, the oldest entry first.
+func (b *Backend) line(key driver.Key) clientv3.Op {
+	return clientv3.OpGet(b.queue(key), clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+}
+
+// head returns the holder's entry, its token, and the number of readers that hold the lock. Of several readers it
+// returns the one whose entry is the youngest. The entries of a queue are ordered by age. If the readers have not
+// minted a token yet, the token is the create revision of the oldest.
+func head(queue []*mvccpb.KeyValue, epoch driver.Token) (holder *mvccpb.KeyValue, token driver.Token, readers int) {
+	for readers < len(queue) && !isExclusive(string(queue[readers].Key)) {
+		readers++
+	}
+	switch {
+	case len(queue) == 0:
+		return nil, 0, 0
+	case readers == 0 || epoch == 0:
+		epoch = driver.Token(queue[0].CreateRevision)
+	}
+	return queue[max(0, readers-1)], epoch, readers
 }

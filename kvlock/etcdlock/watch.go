@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
@@ -38,8 +39,11 @@ func (w *waiter) wait(ctx context.Context) error {
 	}
 }
 
-// endsWait reports whether err is final: no later look can succeed. An error such as a missing leader is not final.
-func endsWait(err error) bool { return errors.Is(err, errEntryLost) || driver.IsPermanent(err) }
+// endsWait reports whether err is final: no later look can succeed soon. An error such as a missing leader is not final.
+// A full database is, because the first reader of an epoch puts a key.
+func endsWait(err error) bool {
+	return errors.Is(err, errEntryLost) || errors.Is(err, rpctypes.ErrNoSpace) || driver.IsPermanent(err)
+}
 
 // watch waits until the entry before the waiter's own may have been deleted, and renews the session meanwhile. It also
 // returns if the watch ends for another reason. For example, its revision was compacted, or the node has no leader.

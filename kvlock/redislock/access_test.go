@@ -57,6 +57,17 @@ func TestLeastPrivileges(t *testing.T) {
 	waiting[0].await(t, "of a release")
 	g = redistest.Acquire(t, b, redistest.Request("0"))
 	require.NoError(t, b.ForceRelease(ctx, g.Key, g.Token, true))
+	reading := redistest.Request("0")
+	reading.Shared = true
+	g = redistest.Acquire(t, b, reading)
+	r = redistest.Request("0")
+	r.Waits = true
+	_, err = b.Acquire(ctx, r)
+	require.ErrorAs(t, err, &held)
+	outcomes, err = b.Renew(ctx, []driver.Grant{g})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+	require.NoError(t, b.Release(ctx, g))
 	g = redistest.Acquire(t, b, redistest.Request("0"))
 	require.NoError(t, b.Pause(ctx, g, driver.NewNonce()))
 	require.NoError(t, b.ForceRelease(ctx, g.Key, g.Token, true))

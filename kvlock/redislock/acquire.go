@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,15 +23,11 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 }
 
 func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	remembered := b.options.retention + max(r.TTL+r.HandoverDelay, r.MinHold)
 	waiter := ""
 	if r.Waiting {
 		waiter = b.places.Asks(r.Key)
 	}
-	what := acquireScript.On(b.recorded(b.options.prefix.Encode(r.Key)),
-		r.Nonce.String(), r.Holder, r.Note, redisbase.Micros(r.TTL), redisbase.Micros(r.MinHold), redisbase.Micros(r.HandoverDelay), remembered.Milliseconds(), waiter,
-	)
-	cmd, confirmed, err := b.write(ctx, what)
+	cmd, confirmed, err := b.write(ctx, b.ask(r, waiter))
 	if err != nil {
 		return driver.Grant{}, err
 	}
@@ -45,12 +42,30 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		}
 		return driver.Grant{}, a.Held()
 	}
-	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared}
 	if confirmed < b.options.replicas {
 		return driver.Grant{}, b.unconfirmed(ctx, g, confirmed)
 	}
 	g.Done = tick
 	return g, nil
+}
+
+// ask returns the call that requests the lock. The parameter waiter is the id of this process in the queue, or "".
+func (b *Backend) ask(r driver.Request, waiter string) redisbase.Call {
+	keys := b.recorded(b.options.prefix.Encode(r.Key))
+	if r.Shared {
+		return acquireShareScript.On(keys,
+			r.Nonce.String(), r.Holder, r.Note, redisbase.Micros(r.TTL), b.options.retention.Milliseconds(), waiter, b.options.prefix.Waiters(), b.elsewhere(),
+		)
+	}
+	remembered := b.options.retention + max(r.TTL+r.HandoverDelay, r.MinHold)
+	var reserve time.Duration
+	if r.Waits {
+		reserve = driver.WriterReserve
+	}
+	return acquireScript.On(keys,
+		r.Nonce.String(), r.Holder, r.Note, redisbase.Micros(r.TTL), redisbase.Micros(r.MinHold), redisbase.Micros(r.HandoverDelay), remembered.Milliseconds(), waiter, redisbase.Micros(reserve),
+	)
 }
 
 // granted decodes the reply of a script that has granted a lock: the token, and the last tick if the lock has one.

@@ -54,7 +54,7 @@ func New(client redis.UniversalClient, opts ...Option) *Backend {
 // check that the first operation makes. They are about weak persistence, about eviction, and about replicas if grants
 // do not wait for them. When a waiter has found that the account may not SUBSCRIBE, there is a warning for that too.
 func (b *Backend) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Pauses: true, Ticks: true, Invalid: b.err}
+	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Shares: true, Pauses: true, Ticks: true, Invalid: b.err}
 	if redisbase.IsCluster(b.client) {
 		c.Backend = "redislock/cluster"
 	}

@@ -56,7 +56,9 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 	var grants []driver.Grant
 	names := []string{"a", "b", "c", "d"}
 	for _, name := range names {
-		grants = append(grants, redistest.Acquire(t, b, redistest.Request(name)))
+		r := redistest.Request(name)
+		r.Shared = name == "a" || name == "b"
+		grants = append(grants, redistest.Acquire(t, b, r))
 	}
 	check := func(stage string) {
 		t.Helper()
@@ -76,6 +78,11 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 		next := redistest.Acquire(t, b, redistest.Request(last.Key.Name))
 		assert.Greater(t, next.Token, last.Token, stage)
 		grants[len(grants)-1] = next
+		reading := redistest.Request("a")
+		reading.Shared = true
+		join := redistest.Acquire(t, b, reading)
+		assert.Equal(t, grants[0].Token, join.Token, stage)
+		require.NoError(t, b.Release(ctx, join), stage)
 		require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("new in "+stage))), stage)
 	}
 	check("peace")

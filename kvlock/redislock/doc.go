@@ -7,6 +7,9 @@
 // leases. On a Cluster, these leases must be in the same slot. A release notifies the process that has waited longest,
 // by pub/sub, and reserves the lock for that process for 50 ms.
 //
+// The readers of a lock (see rowlock.Shared) are in the same hash. Each of them has its own expiry, and all of them have
+// one token. The lock is free after the last of them has released its share or has expired.
+//
 // A token is the larger of the last token plus one and the server's clock in microseconds. So tokens rise through
 // release, expiry, FLUSHALL, a restart without data, and a failover that lost the last grants. After a failover, they
 // rise only if the new server's clock is not too far behind the old server's clock. The limit is the duration of the

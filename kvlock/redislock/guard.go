@@ -36,6 +36,10 @@ var sealing = NewGuard("return 1")
 // token is larger than token, Run changes nothing and returns [ErrStale]. On a Cluster, mark and keys must be in one
 // slot. The mark never expires. Keep it for as long as the data may be written.
 //
+// Readers that hold the lock together have one token (see rowlock.Shared). So Run runs the scripts of all of them, and
+// does not check whether each reader still has its share. It returns ErrStale for all of them after the next writer has
+// written or sealed. A script that writes belongs under an exclusive lease.
+//
 // When ctx ends, Run returns early only if the client supports this. Errors other than ErrStale come from the server or
 // the client. After an error of the client, the script may have run.
 func (g *Guard) Run(ctx context.Context, client redis.Scripter, mark string, token driver.Token, keys []string, args ...any) (any, error) {

@@ -14,12 +14,19 @@ import (
 )
 
 // If the server's memory is full, Acquire fails with an error that says so. Held locks can be renewed and released.
+// Shares can be renewed and released too. A writer that waits is still refused because of them.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := redistest.Connect(t, redistest.Start(t).Addr)
 	b := redislock.New(c)
 	kept, ended := redistest.Acquire(t, b, redistest.Request("kept")), redistest.Acquire(t, b, redistest.Request("ended"))
+	reading := []driver.Request{redistest.Request("read"), redistest.Request("read"), redistest.Request("read")}
+	shares := make([]driver.Grant, len(reading))
+	for i := range reading {
+		reading[i].Shared = true
+		shares[i] = redistest.Acquire(t, b, reading[i])
+	}
 	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than the server needs without any keys
 	_, err := b.Acquire(ctx, redistest.Request("new"))
 	require.ErrorContains(t, err, "OOM")
@@ -27,6 +34,22 @@ func TestFullMemory(t *testing.T) {
 	outcomes, err := b.Renew(ctx, []driver.Grant{kept, ended})
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
+	writing := redistest.Request("read")
+	writing.Waits = true
+	var held *driver.Held
+	_, err = b.Acquire(ctx, writing)
+	require.ErrorAs(t, err, &held)
+	assert.Equal(t, len(shares), held.Readers)
+	join := redistest.Request("read")
+	join.Shared = true
+	_, err = b.Acquire(ctx, join)
+	require.ErrorContains(t, err, "OOM")
+	outcomes, err = b.Renew(ctx, shares)
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed, driver.Renewed}, outcomes, "the failed request has changed no share")
+	for _, g := range shares {
+		require.NoError(t, b.Release(ctx, g))
+	}
 	require.NoError(t, b.Release(ctx, kept))
 	require.NoError(t, b.ForceRelease(ctx, ended.Key, ended.Token, true))
 }

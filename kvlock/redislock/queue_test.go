@@ -114,6 +114,7 @@ func TestAWaiterThatDoesNotComeCostsOneReservation(t *testing.T) {
 // On a Cluster, a release also notifies subscribers that are connected to other servers.
 func testQueueOnCluster(t *testing.T, c *redis.ClusterClient, _ []*redis.Client) {
 	testReleaseCalls(t, clusterOpener(t, c))
+	testReadersWakeEachOther(t, clusterOpener(t, c))
 	testReservationEnds(t, clusterOpener(t, c), func(first *person) { require.NoError(t, first.client.Close()) })
 }
 

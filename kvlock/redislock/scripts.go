@@ -10,10 +10,11 @@ import (
 var files embed.FS
 
 var (
-	acquireScript      = redisbase.LoadQueued(files, "acquire").WithRecord()
-	renewScript        = redisbase.Load(files, "renew")
-	releaseScript      = redisbase.LoadQueued(files, "release").WithRecord()
-	forceReleaseScript = redisbase.Load(files, "force_release")
+	acquireScript      = redisbase.LoadQueued(files, "acquire").WithShares().WithRecord()
+	acquireShareScript = redisbase.LoadQueued(files, "acquire_shared").WithShares().WithRecord()
+	renewScript        = redisbase.Load(files, "renew").WithShares()
+	releaseScript      = redisbase.LoadQueued(files, "release").WithShares().WithRecord()
+	forceReleaseScript = redisbase.Load(files, "force_release").WithShares()
 )
 
 // recorded returns the keys for a script that uses one lock and the server's record.

@@ -35,22 +35,22 @@ func (b *Backend) attempt(ctx context.Context, r driver.Request) (driver.Grant, 
 		return driver.Grant{}, err
 	}
 	defer end()
-	const tries = 5
+	const tries = 20
 	for range tries {
 		if e == nil {
-			version, err := b.free(ctx, s, r)
+			a, err := b.free(ctx, s, r)
 			if err != nil {
 				return driver.Grant{}, ofRead(err)
 			}
 			if err := s.await(ctx); err != nil {
 				return driver.Grant{}, err
 			}
-			e = b.enter(s, r, b.shared, version)
+			e = b.enter(s, r, a)
 		}
 		switch err := e.wait(ctx); {
 		case err == nil:
 			return b.settle(ctx, e, r, began)
-		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode): // another request was faster, or the servers removed the node of the empty lock
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode): // another request was faster, the reader beside the share has left, or the servers removed the node of the empty lock
 			b.mu.Lock()
 			b.versions.remove(r.Key)
 			b.mu.Unlock()
@@ -116,7 +116,7 @@ func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*ent
 		e.forget()
 		return nil, nil
 	}
-	if e.key != r.Key || e.shared != b.shared {
+	if e.key != r.Key || e.shared != r.Shared {
 		return nil, driver.Permanent(fmt.Errorf("zklock: the nonce %s is in use for %q", r.Nonce, e.key))
 	}
 	removal := e.leaving()
@@ -170,22 +170,21 @@ func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
 	if err != nil || len(ahead) == 0 {
 		return err
 	}
-	held, err := b.refusal(ctx, e.session, key, q[0])
+	held, err := b.refusal(ctx, e.session, key, q)
 	if held == nil {
 		held = &driver.Held{Reason: driver.Contended}
 	}
 	return oneline.Join(held, err)
 }
 
-// ahead returns the part of the queue q that ends with the last place that e must wait for. The part is empty if e need
-// not wait. The queue may have a second node with the same nonce: an earlier session of this process is no longer
+// ahead returns the places of the queue q that e must wait for. The queue may have a second node with the same nonce: an earlier session of this process is no longer
 // trusted, but the servers have not ended it yet. That node does not belong to e, because it ends with the earlier
 // session.
 func (e *entry) ahead(q []place) ([]place, error) {
 	container := e.store.container(e.key) + "/"
 	for i, p := range q {
 		if container+p.node == e.path {
-			return before(q[:i], e.shared), nil
+			return blockers(q, i), nil
 		}
 	}
 	return nil, driver.NotApplied(errPlaceLost)

@@ -19,13 +19,9 @@ import (
 
 // Backend keeps locks in ZooKeeper. It is safe for concurrent use. It opens its own connections, and opens the first
 // connection for the first lock. The caller must close the backend.
-type Backend struct {
-	*store
+type Backend struct{ *store }
 
-	shared bool
-}
-
-// store is the state that a Backend shares with the Backend for shared locks (see Shared).
+// store is the state of a Backend.
 type store struct {
 	servers []string
 	root    string
@@ -152,17 +148,13 @@ func wrongWith(server string) string {
 	return ""
 }
 
-// Shared returns a backend for shared locks that uses the connections of b. Many shared holders can hold a name at the
-// same time. They exclude b's grants and all other exclusive holders. Closing either backend closes both.
-func (b *Backend) Shared() *Backend { return &Backend{store: b.store, shared: true} }
-
 const backendName = "zklock"
 
 // Capabilities implements [driver.Backend].
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{
 		Backend: backendName, Token: driver.LinearizableToken, MonotonicExpiry: true, Fair: true, Wakes: true,
-		Sessions: true, Forgets: true, Pauses: !b.shared, Ticks: !b.shared, Shares: b.shared, Invalid: b.err,
+		Sessions: true, Forgets: true, Pauses: true, Ticks: true, Shares: true, Invalid: b.err,
 	}
 	if slices.ContainsFunc(b.acl, func(a zk.ACL) bool { return a.Scheme == "world" && a.Perms&^zk.PermRead != 0 }) {
 		c.Warnings = []string{"every client of the servers can end every lock, because nodes are created without authentication: use the option Digest, Auth or ACL"}

@@ -9,15 +9,17 @@
 // A lock is a container node. Its children are the queue: ephemeral sequential nodes, one for each acquisition. The
 // oldest child is the holder's. The names of the children follow ZooKeeper's own recipes, so programs that use those
 // recipes wait in the same queue. Characters that a path may not contain are escaped, and no name is a prefix of
-// another. [Backend.Shared] returns a backend for readers, which wait only for writers.
+// another. Readers (the option rowlock.Shared) wait only for writers.
 //
 // An acquisition is one transaction that creates its node and writes the lock's node. The reply contains the
 // transaction's id, which is the token. It also contains the number of children, which shows whether the new node is
 // the first in the queue.
 //
-// TryAcquire adds the condition that no node was created since the queue was seen empty. So TryAcquire never overtakes
-// waiters, and a refused TryAcquire writes nothing. Acquire has no such condition: its node is either a grant or an
-// entry in the queue. Locks are granted in the order of the requests, across processes.
+// TryAcquire adds the condition that no writer's node was created since the queue was seen empty. So TryAcquire never
+// overtakes waiters, and a refused TryAcquire writes nothing. There is one exception: if readers that waited for the
+// last writer of the same process hold the lock, TryAcquire may create its node and delete it again. Acquire has no such
+// condition: its node is either a grant or an entry in the queue. Locks are granted in the order of the requests, across
+// processes.
 //
 // Acquire and release are one commit each, contended or not. For a name that this process has held before, each takes
 // one round trip.
@@ -33,8 +35,13 @@
 //
 // A release for a tick (rowlock.Once) writes the tick into a child of the lock's node that is not in the queue, in the
 // same transaction. The number of children shows that there is a tick to read. So ticks cost nothing for other names.
-// For a name with a tick, each acquisition sends two more reads, but commits only once. The locks of [Backend.Shared]
-// keep no ticks.
+// For a name with a tick, each acquisition sends two more reads, but commits only once. The locks of readers keep no
+// ticks.
+//
+// Readers whose time overlaps have the same token. The first reader's transaction makes the token, as a writer's does.
+// A later reader joins the readers that it finds: its transaction requires that one of them still holds the lock, and
+// that no writer has come. The token is then in the name of its node. Readers behind a writer take the token that
+// follows the last write of the lock's node, which is the same for all of them. See epoch.go.
 //
 // All locks of one Backend with the same TTL use one session, which has its own connection. To choose a session, TTLs
 // are rounded up to one of twenty lengths. An unused session ends after a minute, or when a locker is closed.
@@ -65,7 +72,7 @@
 // A holder that is cut off, alone or with its server, stops in time. The backend then ends its session, and never
 // resumes it.
 //
-// The token is the transaction id that created the node (its czxid). It is never the sequence number, which may
+// A writer's token is the transaction id that created the node (its czxid). It is never the sequence number, which may
 // restart. A new ensemble, and an ensemble that was restored from a snapshot, counts from an earlier id. In both cases,
 // reset the fences of resources outside ZooKeeper.
 //
@@ -79,8 +86,9 @@
 //
 // ZooKeeper's client does not support contexts, so a request continues after its caller has returned. Such a request
 // may leave a node in the queue. A retry finds the node by its nonce. Otherwise the backend deletes the node in the
-// background, and repeats that until it succeeds. The search for the node starts with a commit, and uses the next
-// connection of the same session. If a server does not answer a request, the client moves to another server after two
+// background, and repeats that until it succeeds. The search for the node uses a new connection of the same session, so
+// the lost request cannot arrive later. It begins with a request that the leader commits, so that the search sees the
+// result of every earlier request. If a server does not answer a request, the client moves to another server after two
 // seconds at most, or sooner for short TTLs.
 //
 // # Data in ZooKeeper

@@ -23,7 +23,7 @@ func (e *entry) find(container string) error {
 		answered()
 		switch {
 		case err == nil:
-			e.path, e.token = path, driver.Token(stat.Czxid)
+			e.path, e.token = path, tokenAt(path, stat)
 			return nil
 		case errors.Is(err, zk.ErrNoNode):
 			return driver.NotApplied(errNotCreated)

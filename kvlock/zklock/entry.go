@@ -18,16 +18,17 @@ type entry struct {
 	key     driver.Key
 	nonce   driver.Nonce
 	shared  bool
+	admission
 
 	created chan struct{} // closed when the outcome of the create request is known
 
 	// The following fields are valid once the channel created is closed.
-	err     error        // the reason why there is no node
-	path    string       // path of the node; empty if there is none
-	token   driver.Token // id of the transaction that created the node
-	version int32        // version of the lock's node after that transaction
-	sent    time.Time    // time just before the request was sent; zero if its reply was lost
-	first   bool         // no entry was before this entry
+	err   error        // the reason why there is no node
+	path  string       // path of the node; empty if there is none
+	token driver.Token // id of the transaction that created the node, or the token of the epoch that a share joined
+	sent  time.Time    // time just before the request was sent; zero if its reply was lost
+	first bool         // no entry blocked this entry when its node was created
+	after int32        // version of the lock's node after that transaction
 
 	// Guarded by store.mu.
 	granted bool
@@ -35,41 +36,47 @@ type entry struct {
 	removal *removal // nil unless the entry is being deleted
 }
 
-// enter requests a node at the end of the queue, on the condition that the lock's node has the given version. Version
-// -1 matches any version. Every acquisition writes the lock's node, because the reply to that write contains the token.
-func (s *store) enter(open *session, r driver.Request, shared bool, version int32) *entry {
-	e := &entry{store: s, session: open, key: r.Key, nonce: r.Nonce, shared: shared, created: make(chan struct{})}
+// enter requests a node at the end of the queue, on the conditions of a.
+func (s *store) enter(open *session, r driver.Request, a admission) *entry {
+	e := &entry{store: s, session: open, key: r.Key, nonce: r.Nonce, shared: r.Shared, admission: a, ticked: a.ticked, created: make(chan struct{})}
 	s.mu.Lock()
 	s.entries[r.Nonce] = e
 	s.mu.Unlock()
-	go e.create(value{Holder: r.Holder, Note: r.Note}.String(), version)
+	go e.create(value{Holder: r.Holder, Note: r.Note}.String())
 	return e
 }
 
-func (e *entry) create(data string, version int32) {
+func (e *entry) create(data string) {
 	defer close(e.created)
-	container, mark := e.store.container(e.key), alone
-	if e.shared {
-		mark = sharing
+	container := e.store.container(e.key)
+	ops := []any{
+		&zk.CreateRequest{Path: container + "/" + e.nodeName(), Data: []byte(data), Acl: e.store.acl, Flags: zk.FlagEphemeralSequential},
+	}
+	if e.epoch == 0 {
+		// The reply to this write contains the token.
+		ops = append(ops, &zk.SetDataRequest{Path: container, Version: e.version})
+	} else {
+		ops = append(ops, &zk.CheckVersionRequest{Path: container, Version: e.version}, existence(e.beside))
 	}
 	answered := e.session.watchdog()
 	sent := time.Now()
-	results, err := e.session.conn.Multi(
-		&zk.CreateRequest{Path: container + "/" + protected + e.nonce.String() + mark, Data: []byte(data), Acl: e.store.acl, Flags: zk.FlagEphemeralSequential},
-		&zk.SetDataRequest{Path: container, Version: version},
-	)
+	results, err := e.session.conn.Multi(ops...)
 	answered()
 	e.session.noteExpiry(err)
 	switch {
+	case err == nil && e.epoch != 0:
+		e.path, e.token, e.sent, e.first = results[0].String, e.epoch, sent, e.joins
+		e.session.prove(sent)
 	case err == nil:
 		// One transaction created the new node and wrote its parent. So the parent's number of children and transaction
 		// id include the new node.
 		parent := results[1].Stat
 		e.path, e.token, e.sent, e.first = results[0].String, driver.Token(parent.Mzxid), sent, parent.NumChildren == 1
-		e.version = parent.Version
+		e.after = parent.Version
 		e.session.prove(sent)
 	case ambiguous(err):
 		e.err = e.find(container)
+		e.first = e.joins
 	default:
 		e.err = err
 	}
@@ -103,7 +110,7 @@ func (e *entry) grant(ttl time.Duration, done string) driver.Grant {
 	if !before {
 		e.session.keep(1)
 	}
-	return driver.Grant{Key: e.key, Nonce: e.nonce, Token: e.token, TTL: e.session.trust(ttl), Done: done}
+	return driver.Grant{Key: e.key, Nonce: e.nonce, Token: e.token, TTL: e.session.trust(ttl), Shared: e.shared, Done: done}
 }
 
 // leaving returns the removal of e, or nil if e is not being deleted.

@@ -15,6 +15,7 @@ var (
 	errIdle        = errors.New("zklock: the session was not used")
 	errUnreachable = errors.New("zklock: no connection to any of the servers")
 	errPlaceLost   = errors.New("zklock: the waiter's node in the queue was deleted")
+	errRejoin      = errors.New("zklock: the share waits only for earlier readers, and can join them")
 	errNotCreated  = errors.New("zklock: the request was not carried out")
 	errSilent      = errors.New("zklock: the servers have not answered for one TTL")
 	errBusy        = errors.New("zklock: another call for this acquisition is running")

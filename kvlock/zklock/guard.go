@@ -11,8 +11,8 @@ import (
 
 // Guard returns an operation that succeeds while lease holds its lock in ZooKeeper. Put the operation into a multi. The
 // servers then reject a write of a holder that has lost the lock, even if the holder does not know of the loss yet.
-// Guard does no I/O. It fails if the lease has ended, or if b did not grant it (b and b.Shared() are different backends
-// here). Any client of the same ensemble may send the operation.
+// Guard does no I/O. It fails if the lease has ended, or if b did not grant it. The operation for a reader's lease
+// concerns that reader alone. Any client of the same ensemble may send the operation.
 //
 //	_, err := conn.Multi(guard, &zk.SetDataRequest{Path: path, Data: data, Version: -1})
 //

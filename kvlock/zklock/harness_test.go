@@ -113,8 +113,6 @@ func (n *network) open(opts ...zklock.Option) (*zklock.Backend, error) {
 	return c.backend, nil
 }
 
-func (n *network) Shared(b driver.Backend) driver.Backend { return b.(*zklock.Backend).Shared() }
-
 func (n *network) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
 	n.mu.Lock()
 	c := n.clients[b]

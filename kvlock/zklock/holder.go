@@ -49,7 +49,7 @@ func (e *entry) holder(ctx context.Context) (*driver.Held, error) {
 	if ahead, err := e.ahead(q); err != nil || len(ahead) == 0 {
 		return nil, err
 	}
-	return e.store.refusal(ctx, e.session, e.key, q[0])
+	return e.store.refusal(ctx, e.session, e.key, q)
 }
 
 // reportHolder reports the holder to a caller whose wait failed before the holder was known. It first starts to delete
@@ -64,10 +64,10 @@ func (w *waiter) reportHolder(ctx context.Context) {
 	defer cancel()
 	e.remove("")
 	q, err := e.queue(ctx)
-	if err != nil || len(q) == 0 || e.store.container(e.key)+"/"+q[0].node == e.path {
+	if err != nil || len(q) == 0 || e.store.container(e.key)+"/"+q[lead(q)].node == e.path {
 		return
 	}
-	if held, err := e.store.refusal(ctx, e.session, e.key, q[0]); err == nil && held != nil {
+	if held, err := e.store.refusal(ctx, e.session, e.key, q); err == nil && held != nil {
 		w.refused(held)
 	}
 }

@@ -65,14 +65,14 @@ func children(ctx context.Context, s *session, path string) ([]string, error) {
 	return found, err
 }
 
-// first is the state of a lock, and the path of the holder's node.
+// first is the state of a lock, and the paths of the holders' nodes.
 type first struct {
 	driver.Status
 
-	path string
+	paths []string
 }
 
-// head reads the state of a lock and its holder. For a shared lock it returns the oldest grant.
+// head reads the state of a lock and its holder. For a shared lock it returns the oldest reader.
 func (s *store) head(ctx context.Context, open *session, key driver.Key) (first, error) {
 	for {
 		nodes, err := children(ctx, open, s.container(key))
@@ -84,7 +84,7 @@ func (s *store) head(ctx context.Context, open *session, key driver.Key) (first,
 		if err != nil || len(q) == 0 {
 			return first{Status: driver.Status{Key: key, Done: last.Done}}, err
 		}
-		path := s.container(key) + "/" + q[0].node
+		path := s.container(key) + "/" + q[lead(q)].node
 		n, err := s.read(ctx, open, path)
 		if errors.Is(err, zk.ErrNoNode) { // the node was just deleted
 			continue
@@ -93,19 +93,21 @@ func (s *store) head(ctx context.Context, open *session, key driver.Key) (first,
 		if n.paused {
 			state = driver.StatePaused
 		}
-		return first{driver.Status{Key: key, State: state, Token: n.token, Holder: n.Holder, Note: n.Note, Done: last.Done, Waiters: waiting(q)}, path}, err
-	}
-}
-
-// waiting returns how many places of a queue wait. An exclusive place waits unless it is the first. A shared place waits
-// behind an exclusive place.
-func waiting(q []place) (n int) {
-	for i, p := range q {
-		if len(before(q[:i], p.shared)) > 0 {
-			n++
+		paths := []string{path}
+		sharing := readers(q, n.token)
+		if sharing > 0 {
+			paths = paths[:0]
+			for i, p := range q {
+				if p.reads(i, n.token) {
+					paths = append(paths, s.container(key)+"/"+p.node)
+				}
+			}
 		}
+		return first{driver.Status{
+			Key: key, State: state, Token: n.token, Holder: n.Holder, Note: n.Note, Done: last.Done,
+			Readers: sharing, Waiters: len(q) - len(paths),
+		}, paths}, err
 	}
-	return n
 }
 
 // Inspect implements [driver.Operator]. The token of a free lock is zero.
@@ -114,18 +116,44 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 	return f.Status, err
 }
 
-// ForceRelease implements [driver.Operator]. It deletes the holder's node if the node has the given token. Unless the
-// parameter live is set, it refuses: every node in a queue belongs to a living session or to a paused lock.
+// ForceRelease implements [driver.Operator]. It deletes the nodes of all holders, if they have the given token. Unless
+// the parameter live is set, it refuses: every node in a queue belongs to a living session or to a paused lock.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
-	f, err := onAny(b.store, func(s *session) (first, error) { return b.head(ctx, s, key) })
-	switch {
-	case err != nil:
-		return err
-	case f.State == driver.StateFree || f.Token != token:
-		return driver.ErrNotHeld
-	case !live:
-		return node{value: value{Holder: f.Holder, Note: f.Note}, token: f.Token, paused: f.State == driver.StatePaused}.holds()
+	for ended := false; ; {
+		f, err := onAny(b.store, func(s *session) (first, error) { return b.head(ctx, s, key) })
+		switch {
+		case err != nil:
+			return err
+		case f.State == driver.StateFree || f.Token != token:
+			if ended {
+				return nil
+			}
+			return driver.ErrNotHeld
+		case !live:
+			held := node{value: value{Holder: f.Holder, Note: f.Note}, token: f.Token, paused: f.State == driver.StatePaused}.holds()
+			held.Readers = f.Readers
+			return held
+		}
+		for _, path := range f.paths {
+			err := b.end(ctx, path)
+			if err != nil && !errors.Is(err, driver.ErrNotHeld) {
+				return err
+			}
+			ended = ended || err == nil
+		}
+		if f.Readers == 0 {
+			if !ended {
+				return driver.ErrNotHeld
+			}
+			return nil
+		}
+		// Another reader may have joined the epoch after its readers were listed. No reader joins an epoch without a
+		// reader, so the loop ends with the epoch.
 	}
+}
+
+// end deletes a holder's node.
+func (b *Backend) end(ctx context.Context, path string) error {
 	open, err := b.any()
 	if err != nil {
 		return err
@@ -135,7 +163,7 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	}
 	// The request is not retried. After a broken connection, a retry could not tell whether this client or another
 	// client has deleted the node.
-	_, err = askOnce(ctx, open, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(f.path, -1) })
+	_, err = askOnce(ctx, open, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(path, -1) })
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return driver.ErrNotHeld

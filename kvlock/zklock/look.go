@@ -10,42 +10,45 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// free returns a version of the lock's node at which no entry blocked the request. If an entry blocks the request, the
-// method returns a refusal.
-func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (int32, error) {
+// free returns an admission for a state of the lock in which no entry blocked the request. If an entry blocks the
+// request, the method returns a refusal.
+func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (admission, error) {
 	b.mu.Lock()
 	version, known := b.versions.get(r.Key)
 	b.mu.Unlock()
 	// When this process released its last grant, the lock's node had this version. If the version is still current, the
 	// queue is empty.
-	if known && !b.shared && !r.Waiting {
-		return version, nil
+	if known && !r.Shared && !r.Waiting {
+		return admission{version: version}, nil
 	}
 	for synced := false; ; {
 		seen, err := b.look(ctx, s, r.Key)
 		if errors.Is(err, zk.ErrNoNode) {
-			return 0, b.make(ctx, s, r.Key)
+			return admission{}, b.make(ctx, s, r.Key)
 		}
 		if err != nil {
-			return 0, err
+			return admission{}, err
 		}
-		if len(before(seen.queue, b.shared)) == 0 {
-			return seen.version, nil
+		if len(seen.queue) == 0 {
+			return admission{version: seen.version}, nil
+		}
+		if r.Shared && firstClosing(seen.queue) < 0 {
+			return b.join(ctx, s, r.Key, seen)
 		}
 		if synced {
-			held, err := b.refusal(ctx, s, r.Key, seen.queue[0])
+			held, err := b.refusal(ctx, s, r.Key, seen.queue)
 			if err != nil {
-				return 0, err
+				return admission{}, err
 			}
 			if held != nil {
-				return 0, held
+				return admission{}, held
 			}
 		}
 		// The session's server may be behind the other servers. If it wrongly reports a free lock, that does no harm:
 		// the leader checks the version when the node is created. If it reports a held lock, the lock may be free by
 		// now, so a sync must confirm the report.
 		if _, err := ask(ctx, s, func(c *zk.Conn) (string, error) { return c.Sync(b.container(r.Key)) }); err != nil {
-			return 0, err
+			return admission{}, err
 		}
 		synced = true
 	}
@@ -56,7 +59,8 @@ type sight struct {
 	queue    []place
 	ticked   bool  // the lock has a tick
 	version  int32 // version of the lock's node
-	acquired int64 // time of the last acquisition, in milliseconds since 1970
+	written  int64 // id of the transaction that last wrote the lock's node: an exclusive entry, a first reader, or its creation
+	acquired int64 // time of that transaction, in milliseconds since 1970
 }
 
 // look reads the lock's node.
@@ -66,21 +70,23 @@ func (s *store) look(ctx context.Context, open *session, key driver.Key) (sight,
 		if err != nil {
 			return sight{}, err
 		}
-		return sight{queue(children), slices.Contains(children, tickNode), stat.Version, stat.Mtime}, nil
+		return sight{queue(children), slices.Contains(children, tickNode), stat.Version, stat.Mzxid, stat.Mtime}, nil
 	})
 }
 
 // refusal describes the holder. It returns nil if the holder's node was just deleted. It sets no times, because only
 // the leader knows when the holder's session ends.
-func (s *store) refusal(ctx context.Context, open *session, key driver.Key, first place) (*driver.Held, error) {
-	n, err := s.read(ctx, open, s.container(key)+"/"+first.node)
+func (s *store) refusal(ctx context.Context, open *session, key driver.Key, q []place) (*driver.Held, error) {
+	n, err := s.read(ctx, open, s.container(key)+"/"+q[lead(q)].node)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return n.holds(), nil
+	held := n.holds()
+	held.Readers = readers(q, n.token)
+	return held, nil
 }
 
 // node is the content and state of an entry's node.
@@ -91,8 +97,8 @@ type node struct {
 	paused bool // the node belongs to no session
 }
 
-func parseNode(data []byte, stat *zk.Stat) node {
-	n := node{parseValue(data), driver.Token(stat.Czxid), stat.EphemeralOwner == 0}
+func parseNode(path string, data []byte, stat *zk.Stat) node {
+	n := node{parseValue(data), tokenAt(path, stat), stat.EphemeralOwner == 0}
 	if n.paused && n.Token != 0 {
 		n.token = n.Token
 	}
@@ -114,6 +120,6 @@ func (s *store) read(ctx context.Context, open *session, path string) (node, err
 		if err != nil {
 			return node{}, err
 		}
-		return parseNode(data, stat), nil
+		return parseNode(path, data, stat), nil
 	})
 }

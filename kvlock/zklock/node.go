@@ -12,7 +12,8 @@ import (
 
 // A lock is the node ROOT/locks/NAME, or ROOT/locks-NAMESPACE/NAME. Its children are named _c_NONCE-lock-SEQUENCE, or
 // with -read- for shared locks, like those of ZooKeeper's own recipes. The nonce identifies the acquisition, so that
-// the node can be found if the reply to its request was lost.
+// the node can be found if the reply to its request was lost. If a reader is not the first of its epoch, the epoch is
+// between the nonce and -read- (see admission).
 
 const (
 	locks     = "locks"
@@ -89,6 +90,7 @@ type place struct {
 	node     string
 	nonce    driver.Nonce // zero if another program created the node
 	shared   bool
+	epoch    driver.Token // the token of a share; zero if the id of the transaction that created the node is the token
 	sequence int32
 }
 
@@ -113,7 +115,16 @@ func parse(node string) (p place, ok bool) {
 	if !isShared {
 		text, _ = strings.CutSuffix(name, alone)
 	}
-	if nonce, err := driver.ParseNonce(strings.TrimPrefix(text, protected)); err == nil {
+	text = strings.TrimPrefix(text, protected)
+	if isShared && len(text) > epochDigits+1 {
+		if rest, digits := text[:len(text)-epochDigits-1], text[len(text)-epochDigits:]; text[len(rest)] == '-' {
+			if _, err := driver.ParseNonce(rest); err == nil {
+				epoch, _ := strconv.ParseInt(digits, 16, 64)
+				p.epoch, text = driver.Token(epoch), rest
+			}
+		}
+	}
+	if nonce, err := driver.ParseNonce(text); err == nil {
 		p.nonce, p.shared = nonce, isShared
 	}
 	return p, true
@@ -130,13 +141,4 @@ func queue(children []string) []place {
 	// The comparison uses the difference of the numbers, so that the order is right when the sequence overflows.
 	slices.SortFunc(all, func(x, y place) int { return int(x.sequence - y.sequence) })
 	return all
-}
-
-// before returns the part of q that ends with the last place for which a later exclusive or shared request must wait.
-// The part is empty if the request need not wait.
-func before(q []place, shared bool) []place {
-	for shared && len(q) > 0 && q[len(q)-1].shared {
-		q = q[:len(q)-1]
-	}
-	return q
 }

@@ -26,7 +26,7 @@ func TestARequestOnASessionThatEndsIsMadeOnAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := b.enter(s, r, false, -1)
+	e := b.enter(s, r, admission{version: -1})
 	if <-e.created; e.err != nil {
 		t.Fatal(e.err)
 	}

@@ -25,7 +25,7 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	switch {
 	case before:
 		return nil
-	case e == nil || b.shared: // a shared lock cannot be paused, because its other holders would keep it
+	case e == nil || e.shared: // a shared lock cannot be paused, because its other holders would keep it
 		return driver.ErrNotHeld
 	}
 	n, err := b.read(ctx, e.session, e.path)

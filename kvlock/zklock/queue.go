@@ -29,23 +29,31 @@ func (b *Backend) enterQueue(ctx context.Context, r driver.Request, wait func(*d
 		return driver.Grant{}, err
 	}
 	defer end()
-	if e == nil {
-		if e, err = b.stand(ctx, s, r); err != nil {
-			return driver.Grant{}, err
+	for {
+		if e == nil {
+			if e, err = b.stand(ctx, s, r); err != nil {
+				return driver.Grant{}, err
+			}
 		}
-	}
-	if err = e.wait(ctx); err != nil {
-		return driver.Grant{}, e.leave(ctx, err)
-	}
-	if !e.first {
+		if err = e.wait(ctx); err != nil {
+			return driver.Grant{}, e.leave(ctx, err)
+		}
+		if e.first {
+			break
+		}
 		w := &waiter{entry: e, ttl: r.TTL, heard: time.Now(), tell: func(held *driver.Held) context.Context {
 			ctx = wait(held)
 			return ctx
 		}}
-		if err := w.wait(ctx); err != nil {
+		err := w.wait(ctx)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errRejoin) || !e.gone(ctx) {
 			w.reportHolder(ctx)
 			return driver.Grant{}, e.leave(ctx, err)
 		}
+		e = nil
 	}
 	if e.sent.Before(began) && !e.session.provenSince(began) {
 		if err := e.session.check(ctx, e.path); err != nil {
@@ -63,6 +71,9 @@ func (b *Backend) enterQueue(ctx context.Context, r driver.Request, wait func(*d
 // that the lock's node exists, stand looks it up first. An attempt that fails because the node is missing would cost a
 // commit too.
 func (b *Backend) stand(ctx context.Context, s *session, r driver.Request) (*entry, error) {
+	if r.Shared {
+		return b.standShared(ctx, s, r)
+	}
 	b.mu.Lock()
 	_, known := b.versions.get(r.Key)
 	b.mu.Unlock()
@@ -79,7 +90,7 @@ func (b *Backend) stand(ctx context.Context, s *session, r driver.Request) (*ent
 		if err := s.await(ctx); err != nil {
 			return nil, err
 		}
-		e := b.enter(s, r, b.shared, -1)
+		e := b.enter(s, r, admission{version: -1})
 		if err := e.wait(ctx); !errors.Is(err, zk.ErrNoNode) {
 			return e, nil
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Release deletes the node of g, and records the tick of g in the same transaction. It returns ErrNotHeld if this
-// backend has no node for g's nonce, or if the id of the transaction that created the node is not g's token. If the
+// backend has no node for g's nonce, or if the node has another token than g. If the
 // servers do not answer, the deletion continues in the background.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
@@ -21,11 +21,11 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	switch {
 	case before:
 		return nil
-	case e == nil || e.key != g.Key || e.shared != b.shared || g.Token != 0 && !e.is(g):
+	case e == nil || e.key != g.Key || g.Token != 0 && !e.is(g):
 		return driver.ErrNotHeld
 	}
 	done := g.Done
-	if b.shared { // several readers hold the lock, so they keep no ticks
+	if e.shared { // several readers hold the lock, so they keep no ticks
 		done = ""
 	}
 	removal := e.remove(done)
@@ -57,7 +57,7 @@ func (b *Backend) held(g driver.Grant) *entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[g.Nonce]
-	if e == nil || !e.granted || e.shared != b.shared || !e.is(g) {
+	if e == nil || !e.granted || !e.is(g) {
 		return nil
 	}
 	return e

@@ -41,7 +41,7 @@ func (e *entry) delete(r *removal, done string) {
 	if r.err == nil {
 		e.store.released.put(ended{e.nonce, e.token}, struct{}{})
 		if e.granted && !e.shared { // the queue is now empty, unless there was a later request
-			e.store.versions.put(e.key, e.version)
+			e.store.versions.put(e.key, e.after)
 		}
 	}
 	if driver.IsPermanent(r.err) { // the node still exists, so a later call may start the deletion again

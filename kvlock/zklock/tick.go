@@ -49,7 +49,7 @@ func (e *entry) last(ctx context.Context, ttl time.Duration) (string, error) {
 	e.store.mu.Lock()
 	ticked := e.ticked
 	e.store.mu.Unlock()
-	if !ticked || e.shared {
+	if !ticked {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, ttl)

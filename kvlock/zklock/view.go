@@ -11,10 +11,11 @@ import (
 
 // view is the part of the queue that a waiter has read and watches.
 type view struct {
-	last    *watch // the last node that the entry must wait for; nil if there is none
-	further *watch // the node before the field last, if the entry must wait for that node, too; otherwise nil
-	mine    *watch // the entry's own node; nil unless the field last is the only node that the entry must wait for
-	holder  *watch // the field last or further, if its node is the first of the queue
+	last    *watch  // the last node that the entry must wait for; nil if there is none
+	further *watch  // another node whose deletion lets the entry read the queue again; nil if there is none
+	mine    *watch  // the entry's own node; nil unless the entry is granted the lock when the field last is deleted
+	holder  *watch  // the field last or further, if its node is the holder's
+	queue   []place // the queue that the view shows
 }
 
 // look reads the queue, and retries until it succeeds.
@@ -35,24 +36,34 @@ func (w *waiter) look(ctx context.Context) (v view, err error) {
 
 // view watches the last two nodes that the entry must wait for. When the farther of these nodes is deleted, the nearer
 // one holds the lock. That leaves time to read the queue again, and to watch the entry's own node.
+//
+// A share may have to wait for readers of an earlier epoch alone, because the writer between them has given up. It can
+// join their epoch if the queue has no other writer. Otherwise it also watches that writer.
 func (e *entry) view(q []place) (v view, err error) {
 	ahead, err := e.ahead(q)
 	if err != nil || len(ahead) == 0 {
 		return v, err
 	}
-	container := e.store.container(e.key)
+	v.queue = q
+	container, holder := e.store.container(e.key), q[lead(q)]
 	watched := func(p place) *watch {
 		w := e.session.watch(container + "/" + p.node)
-		if p == q[0] {
+		if p == holder {
 			v.holder = w
 		}
 		return w
 	}
 	last := len(ahead) - 1
 	v.last = watched(ahead[last])
-	if further := before(ahead[:last], e.shared); len(further) > 0 {
-		v.further = watched(further[len(further)-1])
-	} else {
+	closing := firstClosing(q)
+	switch {
+	case e.epoch != 0 && firstClosing(ahead) < 0 && closing < 0:
+		return v, errRejoin
+	case e.epoch != 0 && firstClosing(ahead) < 0:
+		v.further = watched(q[closing])
+	case last > 0:
+		v.further = watched(ahead[last-1])
+	default:
 		v.mine = e.session.watch(e.path)
 	}
 	return v, nil

@@ -37,6 +37,7 @@ func (w *waiter) wait(ctx context.Context) error {
 			if held == nil { // the holder's node was just deleted
 				continue
 			}
+			held.Readers = readers(v.queue, held.Token)
 			ctx = w.refused(held)
 		case !w.begun:
 			ctx = w.refused(nil)
@@ -108,7 +109,7 @@ func (w *waiter) retry(ctx context.Context, read func(context.Context) error) er
 		case err == nil:
 			w.heard = time.Now()
 			return nil
-		case errors.Is(err, errPlaceLost), isAny(err, refusedFor), w.entry.session.ctx.Err() != nil:
+		case errors.Is(err, errPlaceLost), errors.Is(err, errRejoin), isAny(err, refusedFor), w.entry.session.ctx.Err() != nil:
 			return classify(err)
 		case ctx.Err() != nil:
 			return ctx.Err()

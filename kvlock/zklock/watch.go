@@ -45,7 +45,7 @@ func (s *session) request(w *watch, path string, connection int) {
 		s.fail(w, path, err)
 		return
 	}
-	w.node = parseNode(data, stat)
+	w.node = parseNode(path, data, stat)
 	close(w.set)
 	s.mu.Lock()
 	defer s.mu.Unlock()

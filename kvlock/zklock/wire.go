@@ -59,7 +59,7 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 	return w.Conn.SetReadDeadline(t)
 }
 
-// silentSince reports whether nothing has been received after the instant then.
+// silentSince reports whether the connection has received nothing since the time then.
 func (w *wire) silentSince(then time.Time) bool {
 	return !w.opened.Add(time.Duration(w.heard.Load())).After(then)
 }

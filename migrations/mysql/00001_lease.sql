@@ -25,6 +25,9 @@ CREATE TABLE IF NOT EXISTS rowlock_lease (
     waiters      VARCHAR(3700) CHARACTER SET ascii COLLATE ascii_bin NULL, -- the ids of the waiting processes, separated by commas: at most 100
                                                                            -- ids of 36 characters each; NULL if no process waits
     next_seen_at DATETIME(6)    NULL, -- when the first process of the queue last confirmed that it still waits; after 3 s the process counts as dead
+    readers      JSON           NULL, -- the shares: an object with the expiry of each share, in microseconds since 1970, under the share's nonce. NULL
+                                      -- while the lock is not shared. While it is shared, nonce is derived from token, and expires_at is the last expiry
+    writer_until DATETIME(6)    NULL, -- until this time no further reader is granted a share, because a writer waits; NULL if no writer waits
     PRIMARY KEY (namespace, name)
 ) ENGINE = InnoDB;
 

@@ -16,6 +16,9 @@ CREATE TABLE rowlock_lease (
                                        -- even if the clock is set back; with a reservation or a minimum hold, it sets the time when that ends
     reserved_for uuid        NULL,     -- the waiter for which the last release reserved the lock until held_until (for 50 ms); NULL if there is no reservation
     done         text        NULL,     -- the last tick that a release recorded as done; NULL if there is none
+    readers      jsonb       NULL,     -- the shares of a lock that readers hold: an object with the nonce of each share and its expiry in microseconds since 1970.
+                                       -- While it is set, nonce contains the token, and expires_at and held_until are the last expiry of the shares. NULL while the lock is not shared
+    writer_until timestamptz NULL,     -- until this time no other reader is granted a share, because a writer waits; NULL if no writer has waited since the last exclusive grant
     PRIMARY KEY (namespace, name)
 ) WITH (
     fillfactor = 50,

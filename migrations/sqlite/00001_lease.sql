@@ -8,15 +8,18 @@ CREATE TABLE rowlock_lease (
     namespace    TEXT    NOT NULL COLLATE BINARY,
     name         TEXT    NOT NULL COLLATE BINARY,
     token        INTEGER NOT NULL, -- the token of the newest grant, which may have ended; 0 if the lock was never granted
-    nonce        TEXT    NULL,     -- the nonce of the request that was granted; NULL after the release
+    nonce        TEXT    NULL,     -- the nonce of the request that was granted; while the lock is shared, a nonce that stands for all readers; NULL after the release
     holder       TEXT    NOT NULL, -- the holder's description of itself, for people
     note         TEXT    NOT NULL, -- why the lock is held, for people
     acquired_at  INTEGER NOT NULL, -- when the lock was granted
-    expires_at   INTEGER NOT NULL, -- when the lease ends, unless the holder renews it before
+    expires_at   INTEGER NOT NULL, -- when the lease ends, unless the holder renews it before; while the lock is shared, when the last share ends
     held_until   INTEGER NOT NULL, -- until this time no other holder is granted the lock. A release sets 0, so that the lock is free
                                    -- even if the clock is set back; with a reservation or a minimum hold, it sets the time when that ends
-    reserved_for TEXT    NULL,     -- the waiter for which the last release reserved the lock until held_until (for 50 ms); NULL while the lock is held
+    reserved_for TEXT    NULL,     -- the waiter for which the last release reserved the lock until held_until (for 50 ms); while the lock is shared,
+                                   -- a waiter for an exclusive grant, or NULL; NULL while the lock is held exclusively
     done         TEXT    NULL,     -- the last tick that a release recorded as done; NULL if there is none
+    readers      TEXT    NULL,     -- the shares of the lock, a JSON object: the expiry of each share under its nonce; NULL while the lock is not shared
+    writer_until INTEGER NULL,     -- until this time no reader joins, because a waiter for an exclusive grant waits; NULL if there is none
     PRIMARY KEY (namespace, name)
 ) WITHOUT ROWID;
 

@@ -22,7 +22,9 @@ refused 'keeps no history: it is kept in a table' history job
 refused 'a demonstration needs a table beside the locks' demo --store "$ROWLOCK_STORE"
 refused 'a demonstration needs a table beside the locks' demo stock --store "$ROWLOCK_STORE"
 case $ROWLOCK_STORE in
-redlock:*) refused 'cannot record that a tick is done: keep the lock as a lease row (--store postgres://' run job --once=2026-11-23 -- touch never ;;
+redlock:*) refused 'cannot record that a tick is done: keep the lock as a lease row (--store postgres://' run job --once=2026-11-23 -- touch never 
+	refused 'grants no shared locks: keep the lock as a lease row (--store postgres://' run job --shared -- touch never
+	;;
 esac
 refused '--table: ' run job --table mine -- touch never
 refused '--table: ' ls --table mine

@@ -14,6 +14,9 @@ refused() {
 }
 refused '--min-hold: a lock of ' run job --min-hold 1s -- touch never
 refused '--handover-delay: a lock of ' run job --handover-delay 1s -- touch never
+case $ROWLOCK_STORE in
+mysql-getlock*) refused 'grants no shared locks: keep the lock as a lease row (--store ' run job --shared -- touch never ;;
+esac
 refused '--once: the store ' run job --once=2026-11-23 -- touch never
 refused 'cannot record that a tick is done: keep the lock as a lease row (--store ' run job --once-per=1h -- touch never
 refused 'a demonstration is of leases that expire' demo --store "$ROWLOCK_STORE"

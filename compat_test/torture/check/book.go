@@ -36,6 +36,7 @@ type attempt struct {
 	wrote    bool  // true if a write was committed
 	era      int
 	placed   bool // true if the era of the attempt is known; see the method era
+	shared   bool // true if the lease is shared
 }
 
 // fault is one fault that the supervisor caused.
@@ -51,19 +52,22 @@ type book struct {
 	*history.Run
 	attempts []*attempt
 	byTry    map[string]*attempt
-	grants   map[string][]*attempt // for each name, the grants that workers received, in the order in which they were granted
+	grants   map[string][]*attempt // for each name, the exclusive grants that workers received, in the order in which they were granted
+	shares   []*attempt            // the shared grants of the board, in that order
 	deaths   map[int]int64
 	calls    map[string][]*attempt // for each call of several names, the acquisitions of all its names
 	reports  []history.Event       // in which a call reports that it holds all of its names
 	faults   []fault
 	prunings []fault
 	ticks    bool // true if the store keeps ticks
+	sharing  bool // true if the store grants shared locks
 	healed   int64
 	ended    int64
 	tryOf    map[string]string // for each nonce, the holder according to the audit
 }
 
 func newBook(r *history.Run) *book {
+	r.Audit = slices.DeleteFunc(r.Audit, func(c history.Change) bool { return c.Name == history.Board })
 	b := &book{Run: r, byTry: map[string]*attempt{}, grants: map[string][]*attempt{}, deaths: map[int]int64{}, calls: map[string][]*attempt{}, tryOf: map[string]string{}}
 	type key struct {
 		name  string
@@ -76,7 +80,7 @@ func newBook(r *history.Run) *book {
 		case history.Death:
 			b.deaths[e.Worker] = e.At
 		case history.Start:
-			b.ticks = b.ticks || e.Detail == history.Ticks
+			b.ticks, b.sharing = b.ticks || e.Detail == history.Ticks, b.sharing || e.Shared
 		case history.Healed:
 			b.healed = e.At
 		case history.Whole:
@@ -111,11 +115,16 @@ func newBook(r *history.Run) *book {
 			a.evicted = sent[k]
 		}
 		a.era, a.placed = b.era(a)
-		b.grants[a.name] = append(b.grants[a.name], a)
+		if a.shared {
+			b.shares = append(b.shares, a)
+		} else {
+			b.grants[a.name] = append(b.grants[a.name], a)
+		}
 	}
 	for _, of := range b.grants {
-		slices.SortStableFunc(of, func(x, y *attempt) int { return cmp.Compare(x.granted, y.granted) })
+		slices.SortStableFunc(of, byGrant)
 	}
+	slices.SortStableFunc(b.shares, byGrant)
 	for _, c := range r.Audit {
 		if c.Step() == history.Grant {
 			b.tryOf[c.Nonce] = b.owner(c)
@@ -123,6 +132,8 @@ func newBook(r *history.Run) *book {
 	}
 	return b
 }
+
+func byGrant(x, y *attempt) int { return cmp.Compare(x.granted, y.granted) }
 
 // owner returns the acquisition to which a grant in the audit belongs. A call for several names may be granted a name,
 // release the name because another name is held, and request it again. Each such grant counts as a separate
@@ -158,7 +169,7 @@ func (b *book) add(e history.Event) {
 		if a.lost.Token != e.Token {
 			a.lost = history.Event{} // the recorded loss belongs to an earlier grant of the same call
 		}
-		a.held, a.token, a.nonce, a.granted, a.grant = true, e.Token, e.Nonce, e.At, e
+		a.held, a.shared, a.token, a.nonce, a.granted, a.grant = true, e.Shared, e.Token, e.Nonce, e.At, e
 		a.until, a.trust = max(a.until, e.Until), append(a.trust, e)
 	case history.Renewed:
 		a.until, a.trust = max(a.until, e.Until), append(a.trust, e)

@@ -272,6 +272,41 @@ func TestEveryPropertyRefusesItsForgery(t *testing.T) {
 			h.granted().released()
 		}},
 		{"S16", "a tick is done, and no job ran", func(f *forge) { f.told(1, 3000) }},
+		{"S17", "a reader beside a writer", func(f *forge) {
+			writer := f.ask(1, history.Board).granted()
+			reader := f.ask(2, history.Board).reads()
+			writer.released()
+			reader.released()
+		}},
+		{"S17", "a writer beside a reader", func(f *forge) {
+			reader := f.ask(1, history.Board).reads()
+			writer := f.ask(2, history.Board).granted()
+			reader.released()
+			writer.released()
+		}},
+		{"S18", "the second reader has another token", func(f *forge) {
+			reader, other := f.ask(1, history.Board).reads(), f.ask(2, history.Board).reads()
+			reader.released()
+			other.released()
+		}},
+		{"S18", "a writer has the token of the readers before", func(f *forge) {
+			f.ask(1, history.Board).reads().released()
+			f.token--
+			f.ask(2, history.Board).granted().released()
+		}},
+		{"S18", "readers have a smaller token than the writer before", func(f *forge) {
+			f.ask(1, history.Board).granted().released()
+			f.token -= 2
+			f.ask(2, history.Board).reads().released()
+			f.token += 2
+		}},
+		{"L7", "a writer waits while readers come and go", func(f *forge) {
+			writer := f.ask(1, history.Board)
+			reader := f.ask(2, history.Board).reads()
+			f.now += int64(time.Minute)
+			reader.released()
+			writer.granted().released()
+		}},
 		{"P", "no order fits", func(f *forge) { overlap(f) }},
 	} {
 		t.Run(forgery.id+" "+forgery.what, func(t *testing.T) {

@@ -27,6 +27,8 @@ type Figures struct {
 	Overtaken                                                        int
 	Whole, Partial                                                   int // calls of AcquireAll that were granted and refused
 	Slots                                                            int // the most holders of slots at the same time
+	Readers                                                          int // the most readers of the board at the same time
+	WriterWait                                                       []time.Duration
 	Done, Open, Already                                              int // calls of Once: reported as done, run but not done, not run because the tick was done
 }
 
@@ -150,6 +152,8 @@ func (f *Figures) lines() [][2]string {
 		{"most later requests granted before an undisturbed waiter", fmt.Sprint(f.Overtaken)},
 		{"calls for three names together: granted / refused", fmt.Sprintf("%d / %d", f.Whole, f.Partial)},
 		{"most holders of the three slots at the same time", fmt.Sprint(f.Slots)},
+		{"most readers of the board at the same time", fmt.Sprint(f.Readers)},
+		{"wait of a writer of the board p50 / p99 / max", quantiles(f.WriterWait)},
 		{"jobs of a tick: done / run, but not done / already done", fmt.Sprintf("%d / %d / %d", f.Done, f.Open, f.Already)},
 	}
 }

@@ -74,6 +74,19 @@ func (h held) granted() held {
 	return h
 }
 
+// reads adds the answer that grants the request h a share of a new epoch.
+func (h held) reads() held {
+	h = h.granted()
+	find(h.forge, func(e history.Event) bool { return e.Try == h.try && e.Kind == history.Granted }).Shared = true
+	return h
+}
+
+// joins adds the answer that grants the request h a share of the present epoch.
+func (h held) joins() held {
+	h.forge.token--
+	return h.reads()
+}
+
 // refused adds the answer that refuses the request h.
 func (f *forge) refused(h held, outcome string) { f.event2(h, history.Refused, outcome) }
 
@@ -103,7 +116,7 @@ func sound() *forge {
 		Claims: "sqllock/forged", Tokens: "linearizable", Audited: true, Pruned: true, Crash: 10 * time.Second, Overtaken: 3,
 	}}}, now: ttl, token: 100}
 	for worker := 1; worker <= 3; worker++ {
-		f.event(history.Event{Kind: history.Start, Worker: worker, Name: "sqllock/forged", Outcome: "linearizable", Detail: history.Ticks})
+		f.event(history.Event{Kind: history.Start, Worker: worker, Name: "sqllock/forged", Outcome: "linearizable", Detail: history.Ticks, Shared: true})
 	}
 	f.ask(1, "chain-0").granted().write(0, 11, history.OK).released()
 	f.ask(2, "chain-0").granted().write(11, 12, history.OK).write(12, 13, history.OK).released()
@@ -218,8 +231,16 @@ func sound() *forge {
 	f.told(1, 500)
 	f.job(1, 1000, 42, 43, history.OK)
 
+	// Two readers have the same token. The writer waits for both.
+	reader, other := f.ask(1, history.Board).reads(), f.ask(2, history.Board).joins()
+	writer := f.ask(1, history.Board)
+	reader.released()
+	other.released()
+	writer.granted().released()
+	f.ask(2, history.Board).reads().released()
+
 	f.event(history.Event{Kind: history.Healed})
-	for _, name := range []string{"chain-0", "chain-1", "churn-0", control, relay, "together-0", "together-1", "slot/0", "slot/1", "slot/2"} {
+	for _, name := range []string{"chain-0", "chain-1", "churn-0", control, relay, "together-0", "together-1", "slot/0", "slot/1", "slot/2", history.Board} {
 		f.ask(2, name).granted().released()
 	}
 	f.job(2, 2000, 43, 44, history.OK)

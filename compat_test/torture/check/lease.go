@@ -21,6 +21,9 @@ func (b *book) containment() *Verdict {
 		}
 	}
 	for _, a := range b.attempts {
+		if a.name == history.Board {
+			continue
+		}
 		for _, e := range a.trust {
 			v.Judged++
 			end, known := int64(0), false

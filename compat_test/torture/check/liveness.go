@@ -207,7 +207,8 @@ func (b *book) recovery() *Verdict {
 	}
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		v.Judged++
-		if b.next(name, b.healed) == nil {
+		read := name == history.Board && slices.ContainsFunc(b.shares, func(a *attempt) bool { return a.granted > b.healed })
+		if !read && b.next(name, b.healed) == nil {
 			v.broken("%s was not granted again", name)
 		}
 	}

@@ -47,6 +47,9 @@ func Check(r *history.Run) *Report {
 	add(held)
 	add(b.doneOnce())
 	add(b.doneForGood())
+	board, readers := b.readersOrWriter()
+	add(board)
+	add(b.epochs())
 	answers, undecided, applied := b.answers()
 	add(answers)
 	crash, stuck := b.afterCrash()
@@ -59,10 +62,12 @@ func Check(r *history.Run) *Report {
 	add(b.inTurn())
 	add(b.recovery())
 	add(b.empty())
+	served, waits := b.writersServed()
+	add(served)
 	add(b.linearizable())
 	f.TokenFaults, f.Overlaps, f.Explained = tokens.Broken+realTime.Broken, view.Broken, explained
 	f.StaleCommitted, f.Undecided, f.Applied = stale.Broken+lost.Broken, undecided, applied
-	f.Slots = most
+	f.Slots, f.Readers, f.WriterWait = most, readers, waits
 	f.LossReport, f.Stuck, f.WakeUp, f.HeldUp = latency, stuck, handOvers, heldUp
 	report.Missing = f.missing(r.Meta.Expect.Told)
 	report.Took = time.Since(begin)

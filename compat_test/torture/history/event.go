@@ -9,7 +9,7 @@ import "strings"
 type Kind string
 
 const (
-	Start    Kind = "start"    // a worker starts; Detail is Ticks if the backend keeps ticks
+	Start    Kind = "start"    // a worker starts; Detail is Ticks if the backend keeps ticks, and Shared says whether it grants shared locks
 	Acquire  Kind = "acquire"  // before the request
 	Granted  Kind = "granted"  // Until is the end of trust
 	Refused  Kind = "refused"  // Outcome: the reason
@@ -49,6 +49,9 @@ const (
 	Done        = "done"      // the tick was already done, so the job did not run
 	Withdrawn   = "withdrawn" // the call acquired another of its names, and needs only one
 )
+
+// Board is a lock of readers and writers. The store's audit shows the epochs of its readers, but not their leases.
+const Board = "board"
 
 // Ticks is the Detail of the event Start if the backend keeps ticks.
 const Ticks = "ticks"
@@ -92,6 +95,7 @@ type Event struct {
 	Resource string `json:"r,omitempty"`
 	Read     int64  `json:"rv,omitempty"`
 	Value    int64  `json:"v,omitempty"`
+	Shared   bool   `json:"sh,omitempty"`   // the lease is shared
 	Tick     int64  `json:"tick,omitempty"` // the tick of a call of Once, in milliseconds since 1970
 	Outcome  string `json:"o,omitempty"`
 	Detail   string `json:"d,omitempty"`

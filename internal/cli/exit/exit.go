@@ -104,14 +104,14 @@ func OfAcquire(err error) error {
 // ofLibrary matches an option of the Go library at the start of an error text.
 var ofLibrary = regexp.MustCompile(`^rowlock: (TTL|Wait|MinHold|MaxHold|HandoverDelay)\(([^)]*)\): `)
 
-// inFlags replaces the library's option in an error text with the equivalent flag of the command.
+// inFlags replaces the library's options in an error text with the equivalent flags of the command.
 func inFlags(err error) error {
 	m := ofLibrary.FindStringSubmatch(err.Error())
 	if m == nil {
 		return err
 	}
 	flag := map[string]string{"TTL": "ttl", "Wait": "wait", "MinHold": "min-hold", "MaxHold": "max-hold", "HandoverDelay": "handover-delay"}[m[1]]
-	return fmt.Errorf("--%s=%s: %s", flag, m[2], strings.TrimPrefix(err.Error(), m[0]))
+	return fmt.Errorf("--%s=%s: %s", flag, m[2], strings.Replace(strings.TrimPrefix(err.Error(), m[0]), "with Shared", "with --shared", 1))
 }
 
 // OfInspect adds the exit code to an error of a [driver.Operator]. The parameter unanswered is the exit code for a

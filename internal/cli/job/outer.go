@@ -68,13 +68,14 @@ func OuterOf(store string, lease *rowlock.Lease) Outer {
 
 // Itself checks whether this process would wait for itself. The parameter list contains the locks under which this
 // process runs. If the parameter held describes one of them, Itself returns a usage error. Otherwise it returns nil. If
-// the store does not report the token, Itself compares only the stores and the names.
+// the store does not report the token, Itself compares only the stores and the names. Readers have one token, and the
+// store reports only one of them, so Itself does not compare their holders.
 func Itself(list []Outer, store string, held *rowlock.HeldError) error {
 	for _, o := range list {
 		if held == nil || o.namespace != held.Namespace || o.name != held.Name {
 			continue
 		}
-		if o.token == held.Token && o.holder == held.Holder || held.Token == 0 && o.store == store {
+		if o.token == held.Token && (o.holder == held.Holder || held.Readers > 0) || held.Token == 0 && o.store == store {
 			return exit.Usagef("%q is held by the \"rowlock run\" that started this command (token %s), so this wait would never end: remove it, or name another lock",
 				held.Name, o.token)
 		}

@@ -38,7 +38,7 @@ func (c *Changes) Show(views []Lock) error {
 		switch {
 		case !known:
 			err = tell("new", v)
-		case was.State != v.State || was.Token != v.Token || was.Holder != v.Holder || was.Note != v.Note:
+		case was.State != v.State || was.Token != v.Token || was.Holder != v.Holder || was.Note != v.Note || was.Readers != v.Readers:
 			err = tell("changed", v)
 		}
 		if err != nil {

@@ -25,6 +25,7 @@ type Lock struct {
 	Age       *float64 `json:"age_seconds"`        // the time since the grant, or the age of the session if the store does not report the time of the grant; null if both are unknown
 	ExpiresIn *float64 `json:"expires_in_seconds"` // the time until the lease ends, unless it is renewed; null for a pause, and for a session lock, which ends with its session
 	FreeIn    float64  `json:"free_in_seconds"`    // the time until the lock can be granted
+	Readers   int      `json:"readers"`            // how many readers share the lock; 0 if the holder is a writer, or if the store does not count readers
 	Waiters   int      `json:"waiters"`            // how many processes wait for the lock; 0 if the store keeps no record of them
 
 	Status   driver.Status `json:"-"` // the backend's status, from which the other fields are computed
@@ -38,7 +39,7 @@ func Of(s *store.Store, status driver.Status) Lock {
 	v := Lock{
 		Namespace: status.Key.Namespace, Name: status.Key.Name, State: status.State.String(), Token: int64(status.Token),
 		Holder: status.Holder, Note: status.Note,
-		FreeIn: terminal.Seconds(status.FreeIn), Waiters: status.Waiters,
+		FreeIn: terminal.Seconds(status.FreeIn), Waiters: status.Waiters, Readers: status.Readers,
 		Status: status, ends: s.EndsWith(), nameless: s.Nameless(), forgets: s.Backend.Capabilities().Forgets,
 	}
 	if age := terminal.Seconds(status.Age); status.Age != 0 {
@@ -63,12 +64,16 @@ func (v Lock) Available() bool {
 	return v.Status.State != driver.StateHeld && v.Status.State != driver.StatePaused && v.Status.FreeIn <= 0
 }
 
-// WriteTable writes locks in columns. It writes the namespace only if namespaces is true, and the column WAITERS only if
-// a process waits for one of the locks.
+// WriteTable writes locks in columns. It writes the namespace only if namespaces is true, and the columns READERS
+// and WAITERS only if one of the locks has readers or waiters.
 func WriteTable(w io.Writer, locks []Lock, namespaces bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	head := []string{"NAME", "STATE", "HOLDER", "AGE", "EXPIRES IN", "TOKEN", "NOTE"}
 	waiting := slices.ContainsFunc(locks, func(v Lock) bool { return v.Waiters > 0 })
+	shared := slices.ContainsFunc(locks, func(v Lock) bool { return v.Readers > 0 })
+	if shared {
+		head = slices.Insert(head, len(head)-1, "READERS")
+	}
 	if waiting {
 		head = slices.Insert(head, len(head)-1, "WAITERS")
 	}
@@ -78,6 +83,9 @@ func WriteTable(w io.Writer, locks []Lock, namespaces bool) error {
 	fmt.Fprintln(t, strings.Join(head, "\t"))
 	for _, v := range locks {
 		cells := []string{terminal.Cell(v.Name), v.State, terminal.Cell(v.Holder), v.age(), v.end(), fmt.Sprint(v.Token), terminal.Note(v.Note)}
+		if shared {
+			cells = slices.Insert(cells, len(cells)-1, fmt.Sprint(v.Readers))
+		}
 		if waiting {
 			cells = slices.Insert(cells, len(cells)-1, fmt.Sprint(v.Waiters))
 		}

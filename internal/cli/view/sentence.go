@@ -28,9 +28,9 @@ func (v Lock) Sentence() string {
 	switch v.Status.State {
 	case driver.StateHeld:
 		if v.ends != "" {
-			return fmt.Sprintf("%s is held by %s%s, until it is released or its %s ends%s", name, terminal.Cell(v.Holder), v.heldFor(), v.ends, tail)
+			return fmt.Sprintf("%s is held by %s%s, until it is released or its %s ends%s", name, v.by(), v.heldFor(), v.ends, tail)
 		}
-		return fmt.Sprintf("%s is held by %s%s, lease ends in %s unless renewed%s", name, terminal.Cell(v.Holder), v.heldFor(), terminal.Span(expires), tail)
+		return fmt.Sprintf("%s is held by %s%s, lease ends in %s unless renewed%s", name, v.by(), v.heldFor(), terminal.Span(expires), tail)
 	case driver.StatePaused:
 		return fmt.Sprintf("%s is paused by %s%s, until it is resumed%s", name, terminal.Cell(v.Holder), v.heldFor(), tail)
 	case driver.StateClosed:
@@ -45,6 +45,19 @@ func (v Lock) Sentence() string {
 			return name + " is free, and was never held"
 		}
 		return fmt.Sprintf("%s is free, last held by %s, granted %s ago%s", name, terminal.Cell(v.Holder), age, tail)
+	}
+}
+
+// by returns the part of a sentence that names the holder and the number of readers.
+func (v Lock) by() string {
+	holder := terminal.Cell(v.Holder)
+	switch {
+	case v.Readers == 1:
+		return "the reader " + holder
+	case v.Readers > 1:
+		return fmt.Sprintf("%d readers, one of them %s", v.Readers, holder)
+	default:
+		return holder
 	}
 }
 

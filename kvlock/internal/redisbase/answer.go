@@ -11,7 +11,8 @@ import (
 
 // Answer is the reply of a script that works on one lock. It contains a verdict, the token, the holder and note of the
 // current grant, and two or three numbers. The numbers are durations in microseconds. For a waiter, the last one is the
-// number of waiters before it. The state of a lock also has its last tick and the number of its waiters.
+// number of waiters before it. The state of a lock also has its last tick, the number of its waiters, and the number of
+// its shares.
 type Answer struct {
 	Verdict      string
 	Token        driver.Token
@@ -19,6 +20,7 @@ type Answer struct {
 	Times        [3]time.Duration
 	Done         string
 	Waiters      int
+	Readers      int
 }
 
 // Read decodes the reply of a script.
@@ -28,10 +30,10 @@ func Read(cmd *redis.Cmd) (Answer, error) {
 	if err != nil || len(list) == 0 {
 		return a, err
 	}
-	if len(list) < 6 || len(list) > 9 {
+	if len(list) < 6 || len(list) > 10 {
 		return a, fmt.Errorf("unexpected reply of a script: %v", list)
 	}
-	var ok [9]bool
+	var ok [10]bool
 	a.Verdict, ok[0] = list[0].(string)
 	token, isToken := list[1].(int64)
 	a.Token, ok[1] = driver.Token(token), isToken
@@ -44,9 +46,13 @@ func Read(cmd *redis.Cmd) (Answer, error) {
 	if len(list) >= 8 {
 		a.Done, ok[7] = list[7].(string)
 	}
-	if len(list) == 9 {
+	if len(list) >= 9 {
 		waiters, isNumber := list[8].(int64)
 		a.Waiters, ok[8] = int(waiters), isNumber
+	}
+	if len(list) == 10 {
+		readers, isNumber := list[9].(int64)
+		a.Readers, ok[9] = int(readers), isNumber
 	}
 	for i := range list {
 		if !ok[i] {
@@ -62,7 +68,7 @@ var Reasons = map[string]driver.Reason{"leased": driver.Leased, "min hold": driv
 // Held converts a into a refusal.
 func (a Answer) Held() *driver.Held {
 	return (&driver.Held{
-		Reason: Reasons[a.Verdict], Holder: a.Holder, Note: a.Note, Token: a.Token, Since: a.Times[0], ExpiresIn: a.Times[1], Ahead: int(a.Times[2] / time.Microsecond),
+		Reason: Reasons[a.Verdict], Holder: a.Holder, Note: a.Note, Token: a.Token, Readers: a.Readers, Since: a.Times[0], ExpiresIn: a.Times[1], Ahead: int(a.Times[2] / time.Microsecond),
 	}).KnowPause()
 }
 

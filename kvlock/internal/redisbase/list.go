@@ -16,7 +16,7 @@ import (
 const page = 500
 
 var (
-	inspectScript = Load(own, "inspect")
+	inspectScript = Load(own, "inspect").WithShares()
 	pruneScript   = Load(own, "prune").WithRecord()
 )
 
@@ -41,7 +41,7 @@ func status(key driver.Key, cmd *redis.Cmd) (driver.Status, error) {
 	if err != nil || a.Verdict == "" {
 		return s, err
 	}
-	s.State, s.Token, s.Holder, s.Note, s.Done, s.Waiters = states[a.Verdict], a.Token, a.Holder, a.Note, a.Done, a.Waiters
+	s.State, s.Token, s.Holder, s.Note, s.Done, s.Waiters, s.Readers = states[a.Verdict], a.Token, a.Holder, a.Note, a.Done, a.Waiters, a.Readers
 	s.Age, s.ExpiresIn, s.FreeIn = a.Times[0], a.Times[1], a.Times[2]
 	s.KnowPause()
 	return s, nil

@@ -34,6 +34,9 @@ func LoadQueued(files embed.FS, verb string) Script {
 	return Load(files, verb).Behind(luaFile(own, "queue"))
 }
 
+// WithShares returns s with the functions of shares.lua prepended.
+func (s Script) WithShares() Script { return s.Behind(luaFile(own, "shares")) }
+
 // Behind returns s with text prepended. If the first line of s sets flags (#!), that line stays the first line.
 func (s Script) Behind(text string) Script {
 	flags, rest := "", s.text

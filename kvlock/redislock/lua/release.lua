@@ -1,11 +1,27 @@
 #!lua flags=allow-oom
 -- Parameters: KEYS[1] the lock, which is also the name of its channel; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce; token, or 0 for any token; minimum hold in microseconds; retention in milliseconds; the text with which the names of waiters' channels begin; 1 if subscribers may be connected to other servers; the tick to record, or an empty text.
 -- Result: 1 if this request or an earlier one has released the lock; 0 if the grant is unknown.
--- Promise: may be repeated for five minutes, after which a lock without a tick is deleted. Records the tick, and then the lock's key does not expire. The record's token is at least as large as the lock's token. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for that waiter for 50 ms. If no waiter was notified, notifies all subscribers of the lock's channel.
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for', 'done')
+-- Promise: the release of a share ends only this share, and the release of the last share frees the lock. May be repeated for five minutes, after which a lock without a tick is deleted. Records the tick, and then the lock's key does not expire. The record's token is at least as large as the lock's token. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for that waiter for 50 ms. If no waiter was notified, notifies all subscribers of the lock's channel.
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for', 'done', 'readers')
 local function record()
     redis.call('HSET', KEYS[1], 'done', ARGV[7])
     redis.call('PEXPIRE', KEYS[1], '3153600000000') -- expires in a hundred years: PERSIST would need one more right
+end
+local time = redis.call('TIME')
+local now = math.max(time[1] * 1000000 + time[2], row[5] or 0)
+local present = string.format('%.0f', now)
+if row[1] == 'shared' and (row[2] == ARGV[2] or ARGV[2] == '0') then
+    local list = open(KEYS[1], row[1], row[8])
+    if not list:drop(ARGV[1]) then
+        return ARGV[2] == '0' and 0 or 1
+    end
+    list:drop_expired(now)
+    if list.count > 0 then
+        list:save('expires_at', list:last_expiry(), 'held_until', list:last_expiry(), 'clock', present)
+        return 1
+    end
+    list:save()
+    row[1] = ARGV[1] -- from here on, the last share is released like an exclusive lease
 end
 if row[1] == '' and row[2] == ARGV[2] then
     if ARGV[7] ~= '' then
@@ -16,10 +32,7 @@ end
 if row[1] ~= ARGV[1] or (ARGV[2] ~= '0' and row[2] ~= ARGV[2]) then
     return 0
 end
-local time = redis.call('TIME')
-local now = math.max(time[1] * 1000000 + time[2], row[5])
 local free = math.max(now, row[3] + ARGV[3])
-local present = string.format('%.0f', now)
 local reserved = free == now and call(KEYS[1], ARGV[5], now, ARGV[6] == '1') or ''
 redis.call('HSET', KEYS[1], 'nonce', '', 'expires_at', row[4] - now < 0 and row[4] or present,
     'held_until', free == now and reserved == '' and present or string.format('%.0f', reserved == '' and free or now + 50000), 'clock', present)

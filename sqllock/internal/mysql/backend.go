@@ -47,7 +47,7 @@ func New(db *sql.DB, t sqltable.Table) *Backend {
 // Capabilities returns the guarantees of lease rows in MySQL and MariaDB.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
-		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Pauses: true, Ticks: true, Warnings: b.warnings,
+		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Shares: true, Pauses: true, Ticks: true, Warnings: b.warnings,
 	}
 }
 
@@ -102,15 +102,26 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		known = nil
 	}
 	var last looked
-	a, err := sqlbase.Settle(ctx, func() (sqlbase.Answer, error) {
-		last, err = b.ask(ctx, s, r, known)
-		known = nil // so that a second attempt runs look.sql first
-		return last.Answer, err
-	}, mends(ctx, s, sqlbase.ClosedFor(r)))
+	settle := func() (sqlbase.Answer, error) {
+		return sqlbase.Settle(ctx, func() (sqlbase.Answer, error) {
+			last, err = b.ask(ctx, s, r, known)
+			known = nil // so that a second attempt runs look.sql first
+			return last.Answer, err
+		}, mends(ctx, s, sqlbase.ClosedFor(r)))
+	}
+	var a sqlbase.Answer
+	if r.Shared {
+		a, err = settleShare(ctx, settle)
+	} else {
+		a, err = settle()
+	}
 	if err != nil {
 		return driver.Grant{}, b.classify(ctx, "acquire", r.Key, err)
 	}
 	if a.Verdict != sqlbase.Granted {
+		if r.Waits && last.mustReserve {
+			reserveForWriter(ctx, s, r.Key)
+		}
 		if r.Waiting && last.mustQueue {
 			b.waiters.enqueue(ctx, s, r.Key)
 		}
@@ -150,7 +161,11 @@ func (b *Backend) ask(ctx context.Context, s *server, r driver.Request, known *m
 		return a, err
 	}
 	if a.Verdict == sqlbase.Contended {
-		grant, granted, err := b.attempt(ctx, s, r, "acquire", b.acquireArgs(s, r, a.metaRow))
+		verb, args := "acquire", b.acquireArgs
+		if r.Shared {
+			verb, args = "acquire_shared", b.acquireSharedArgs
+		}
+		grant, granted, err := b.attempt(ctx, s, r, verb, args(s, r, a.metaRow))
 		if err != nil || granted {
 			return looked{Answer: grant}, err
 		}
@@ -159,7 +174,11 @@ func (b *Backend) ask(ctx context.Context, s *server, r driver.Request, known *m
 		}
 	}
 	if a.Verdict == sqlbase.Missing {
-		grant, granted, err := b.attempt(ctx, s, r, "insert", insertArgs(s, r))
+		verb, args := "insert", insertArgs
+		if r.Shared {
+			verb, args = "insert_shared", insertSharedArgs
+		}
+		grant, granted, err := b.attempt(ctx, s, r, verb, args(s, r))
 		if err != nil || granted {
 			return looked{Answer: grant}, err
 		}
@@ -172,12 +191,17 @@ func (b *Backend) ask(ctx context.Context, s *server, r driver.Request, known *m
 func (b *Backend) look(ctx context.Context, s *server, r driver.Request) (a looked, err error) {
 	namespace, name := encoded(r.Key)
 	waiter, closedFor, sent := b.waiters.process, sqlbase.ClosedFor(r), time.Now()
-	found, err := s.queryRow(ctx, "look", []any{closedFor, r.Nonce.String(), waiter, waiter, namespace, name}, a.dest()...)
+	found, err := s.queryRow(ctx, "look", []any{
+		sqlbase.Flag(r.Shared), closedFor, r.Nonce.String(), sharePath(r.Nonce), waiter, waiter, namespace, name,
+	}, a.dest()...)
 	if err != nil {
 		return a, err
 	}
 	if !found {
 		return a, sqlbase.MetaMissing(b.table)
+	}
+	if r.Shared && a.expired > 0 && a.Verdict == sqlbase.Contended {
+		dropExpired(ctx, s, r.Key)
 	}
 	switch a.Verdict {
 	case sqlbase.Contended, sqlbase.Missing:
@@ -210,7 +234,7 @@ func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb
 		return a, true, nil
 	}
 	namespace, name := encoded(r.Key)
-	granted, err = s.queryRow(ctx, "granted", []any{namespace, name, r.Nonce.String()}, &a.Token, &a.Done)
+	granted, err = s.queryRow(ctx, "granted", []any{namespace, name, r.Nonce.String(), sharePath(r.Nonce)}, &a.Token, &a.Done)
 	if err != nil {
 		err = fmt.Errorf("read the new grant: %s", err) //nolint:errorlint // the error of this read must not say that the grant had no effect
 	}
@@ -264,7 +288,11 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 		part := rest[:fitting(rest)]
 		rest = rest[len(part):]
 		outcomes, err := sqlbase.RenewAll(ctx, part, func(ctx context.Context, part []driver.Grant) ([]driver.Outcome, error) {
-			return renew(ctx, s, part)
+			return sqlbase.RenewEach(ctx, part, func(ctx context.Context, part []driver.Grant) ([]driver.Outcome, error) {
+				return renew(ctx, s, part)
+			}, func(ctx context.Context, part []driver.Grant) ([]driver.Outcome, error) {
+				return renewShares(ctx, s, part)
+			})
 		})
 		if err != nil && result == nil {
 			return nil, b.classify(ctx, sqlbase.RenewalOf(grants), driver.Key{}, err)
@@ -325,6 +353,9 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	s, err := b.releases(ctx)
 	if err != nil {
 		return b.classify(ctx, "release", g.Key, err)
+	}
+	if g.Shared {
+		return b.classify(ctx, "release", g.Key, b.releaseShare(ctx, s, g))
 	}
 	namespace, name := encoded(g.Key)
 	nonce, token, minHold := g.Nonce.String(), int64(g.Token), g.MinHold.Microseconds()

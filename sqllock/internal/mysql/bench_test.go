@@ -19,7 +19,7 @@ import (
 )
 
 // BenchmarkMySQLCycle measures acquire and release separately in three variants: bare updates, the backend's
-// statements alone, and the backend. The bare update of one row is measured with and without a deadline, because with
+// statements alone, and the backend. It also measures a reader, alone and beside 63 others, and the renewal of shares. The bare update of one row is measured with and without a deadline, because with
 // a deadline the driver wakes a goroutine twice. On MySQL the backend's release has a deadline. All variants use one
 // connection and alternate, so that a busy machine slows all of them equally. The reported figures are medians.
 func BenchmarkMySQLCycle(b *testing.B) {
@@ -81,8 +81,25 @@ func BenchmarkMySQLCycle(b *testing.B) {
 			}
 			acquires[0]() // inserts the row, and makes the backend detect the server
 			releases[0]()
+			read := func(name string) {
+				var g driver.Grant
+				timed("share"+name, func() (err error) { g, err = locks.Acquire(ctx, reading("shared"+name)); return err })
+				timed("end-share"+name, func() error { return locks.Release(ctx, g) })
+			}
+			var shares []driver.Grant
+			for range 63 {
+				shares = append(shares, mustAcquire(b, locks, reading("shared-beside-63")))
+			}
+			read("")
 			for b.Loop() {
-				for _, i := range rand.Perm(4) {
+				read("-beside-63")
+				timed("renew-63-shares", func() error { _, err := locks.Renew(ctx, shares); return err })
+				timed("renew-share-beside-62", func() error { _, err := locks.Renew(ctx, shares[:1]); return err })
+				for _, i := range rand.Perm(5) {
+					if i == 4 {
+						read("")
+						continue
+					}
 					acquires[i&1]()
 					releases[i>>1]()
 				}

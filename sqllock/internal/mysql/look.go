@@ -11,7 +11,9 @@ import (
 type looked struct {
 	sqlbase.Answer
 	metaRow
-	mustQueue bool // whether this process must run wait.sql, which adds it to the queue or confirms that it still waits
+	mustReserve bool // whether a writer that waits must run reserve_for_writer.sql
+	expired     int  // the number of expired shares in the row
+	mustQueue   bool // whether this process must run wait.sql, which adds it to the queue or confirms that it still waits
 }
 
 // metaRow contains the columns of the meta row that acquire.sql needs.
@@ -22,7 +24,7 @@ type metaRow struct {
 
 // dest returns the destinations for the columns of look.sql.
 func (a *looked) dest() []any {
-	return append(a.Dest(), &a.Ahead, &a.mustQueue, &a.epoch, &a.floor)
+	return append(a.Dest(), &a.Ahead, &a.mustQueue, &a.epoch, &a.floor, &a.Readers, &a.mustReserve, &a.expired)
 }
 
 // metaSeenFor is how long grants may rely on an earlier read of the meta row. It must be much shorter than the

@@ -139,7 +139,7 @@ const restoreLimit = time.Second
 
 // waitsForRow lists the statements that wait while another transaction has locked a row or a gap that they need. All
 // other statements skip locked rows.
-var waitsForRow = map[string]bool{"insert": true, "create": true, "adopt_epoch": true, "raise_longest_ttl": true, "raise_floor": true}
+var waitsForRow = map[string]bool{"insert": true, "insert_shared": true, "create": true, "adopt_epoch": true, "raise_longest_ttl": true, "raise_floor": true}
 
 // send sends a statement that returns no rows. It does not retry.
 //

@@ -64,7 +64,9 @@ func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 				maps.Copy(params, f.isolation(level))
 			}
 			t.Run(name, func(t *testing.T) {
-				lifeOfALock(t, f.Backend, on(f.open(t, params)), "Zoë 🔒 of "+name)
+				b := on(f.open(t, params))
+				lifeOfALock(t, f.Backend, b, "Zoë 🔒 of "+name)
+				lifeOfShares(t, f.Backend, b, "shared 🔒 of "+name)
 			})
 		}
 	})

@@ -43,7 +43,7 @@ func newBackend(h handle, t sqltable.Table) *Backend {
 // Capabilities returns the guarantees of lease rows in Postgres.
 func (p *Backend) Capabilities() driver.Capabilities {
 	silence := p.waiters.listener.silent()
-	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: silence == notSilent, Pauses: true, Ticks: true}
+	c := driver.Capabilities{Backend: "sqllock/postgres", Token: driver.LinearizableToken, Wakes: silence == notSilent, Shares: true, Pauses: true, Ticks: true}
 	c.Warnings = slices.Clip(p.warnings)
 	if silence == pooler {
 		c.Warnings = append(c.Warnings, "waiters poll, because a pooler between this process and the server does not forward notifications: give the locks a separate pool that connects to the server directly")
@@ -80,6 +80,7 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	}
 	if a.Verdict != sqlbase.Granted {
 		a.Pending = a.Pending || deposited != nil // an earlier deposit remains, even if the last attempt deposited nothing
+		p.reserveForWriter(ctx, r, a)
 		return driver.Grant{}, a.Held()
 	}
 	return sqlbase.GrantOf(r, a), nil
@@ -99,14 +100,14 @@ func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error
 // ask makes one attempt. The statement may wait for an uncommitted insert of the same name and for the transactions of
 // older holders, but only for a limited time.
 func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, error) {
-	args := []any{
-		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note,
-		r.TTL.Microseconds(), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
-	}
+	whom := []any{r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note, r.TTL.Microseconds()}
+	args := append(slices.Clip(whom), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds())
 	var a sqlbase.Answer
-	verb, dest := "acquire", append(a.Dest(), &a.Done)
+	verb, dest := "acquire", append(a.Dest(), &a.Done, &a.Readers)
 	by, deposited := p.waiters.asks(r), false
 	switch {
+	case r.Shared:
+		verb, args, dest = "acquire_shared", append(whom, by.id()), append(dest, &a.Ahead, &a.Missed)
 	case r.Seal != "":
 		verb, args, dest = "acquire_sealed", append(args, by.id(), r.Seal, drainLimit(ctx, r.TTL).Milliseconds()), append(dest, &a.Ahead, &a.Missed, &a.Sealed)
 	case by.row != nil:
@@ -144,16 +145,30 @@ func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, er
 	return p.ask(ctx, r)
 }
 
+// reserveForWriter makes later readers wait for the writer r, which was refused because of readers. After an error, the
+// writer's next request tries it again. No promise of exclusion depends on it.
+func (p *Backend) reserveForWriter(ctx context.Context, r driver.Request, a sqlbase.Answer) {
+	if r.Shared || !r.Waits || a.Readers == 0 {
+		return
+	}
+	_ = p.exec(ctx, "reserve_for_writer", r.Key.Namespace, r.Key.Name, a.Token, driver.WriterReserve.Microseconds())
+}
+
 func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
-	verb, args := "release", append(grant, g.MinHold.Microseconds(), sqlbase.Tick(g))
-	if g.Token == 0 {
+	verb, args := "release", append(slices.Clip(grant), g.MinHold.Microseconds(), sqlbase.Tick(g))
+	if g.Token == 0 && !g.Shared { // the request for a share is never deposited
 		if withdrawn, err := p.withdraw(ctx, g); withdrawn || err != nil {
 			return p.classify(ctx, "release", g.Key, err)
 		}
 	}
-	if pass, crowded := p.waiters.released(g.Key); crowded {
-		verb, args = "release_passing", append(args, sql.NullString{String: pass, Valid: pass != ""})
+	pass, crowded := p.waiters.released(g.Key)
+	not := sql.NullString{String: pass, Valid: pass != ""}
+	switch {
+	case g.Shared:
+		verb, args = "release_shared", append(slices.Clip(grant), not)
+	case crowded:
+		verb, args = "release_passing", append(args, not)
 	}
 	err := sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
 		found, err := p.releases.one(ctx, verb, args, &a.Verdict)
@@ -182,12 +197,17 @@ func (p *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Requ
 	return g, p.classify(ctx, "hand over", r.Key, err)
 }
 
-// Renew takes one round trip, and up to two more if other statements have locked some of the rows.
+// Renew takes one round trip, and up to two more if other statements have locked some of the rows. The shares of each
+// lock take one round trip more.
 func (p *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if len(grants) == 0 {
 		return nil, nil
 	}
-	result, err := sqlbase.RenewAll(ctx, grants, p.renew)
+	result, err := sqlbase.RenewEach(ctx, grants,
+		func(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+			return sqlbase.RenewAll(ctx, grants, p.renew)
+		},
+		p.renewShares)
 	if err != nil {
 		return nil, p.classify(ctx, sqlbase.RenewalOf(grants), driver.Key{}, err)
 	}
@@ -203,6 +223,20 @@ func (p *Backend) renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	result := make([]driver.Outcome, len(grants))
 	err = p.renewals.run(ctx, []any{batch}, func(args []any) error {
 		return p.renewals.q.Query(ctx, p.sql["renew"], args, sqlbase.OutcomesInto(result))
+	})
+	return result, err
+}
+
+// renewShares runs one statement for the shares of one epoch.
+func (p *Backend) renewShares(ctx context.Context, shares []driver.Grant) ([]driver.Outcome, error) {
+	batch, err := sqlbase.EncodeShares(shares)
+	if err != nil {
+		return nil, driver.Permanent(err)
+	}
+	result := make([]driver.Outcome, len(shares))
+	key := shares[0].Key
+	err = p.renewals.run(ctx, []any{key.Namespace, key.Name, int64(shares[0].Token), batch}, func(args []any) error {
+		return p.renewals.q.Query(ctx, p.sql["renew_shared"], args, sqlbase.SharedOutcomesInto(shares, result))
 	})
 	return result, err
 }
@@ -253,7 +287,7 @@ func (p *Backend) write(ctx context.Context, r *row, channel string, first bool)
 // passed returns the grant if a release has granted the lock to the deposited request r. It reads the lock's row once
 // for each notification that reports such a grant, because only the row proves the grant.
 func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant, found bool, err error) {
-	if !r.Waiting || !p.waiters.promised(r.Key) {
+	if !r.Waiting || r.Shared || !p.waiters.promised(r.Key) {
 		return g, false, nil
 	}
 	var a sqlbase.Answer

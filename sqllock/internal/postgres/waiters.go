@@ -95,7 +95,7 @@ func (s *waiters) asks(r driver.Request) (a asking) {
 	if row == nil {
 		return a
 	}
-	deposits := s.listener.hears() && r.Seal == ""
+	deposits := s.listener.hears() && r.Seal == "" && !r.Shared // a release grants a deposited request exclusively
 	switch {
 	case row.hasWaiters() && r.Waiting, row.state == expected && r.Waits:
 		a = asking{row: row, deposits: deposits}

@@ -56,6 +56,7 @@ type Answer struct {
 	Missed        string // the id of the waiter that the lock was reserved for and that did not acquire it; set only when a waiter is granted the lock
 	Pending       bool   // a later release may grant the request
 	Done          string // the last recorded tick; set only if the lock was granted
+	Readers       int    // how many shares of the lock exist
 	Sealed        bool   // the grant raised the fence mark; set only if Seal of the request is set
 }
 
@@ -68,7 +69,7 @@ func (a *Answer) Dest() []any {
 func (a *Answer) Held() *driver.Held {
 	return (&driver.Held{
 		Reason: reasons[a.Verdict], Holder: a.holder, Note: a.note, Token: driver.Token(a.Token),
-		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: a.Ahead, Pending: a.Pending,
+		Since: micros(a.since), ExpiresIn: micros(a.freeIn), Ahead: a.Ahead, Readers: a.Readers, Pending: a.Pending,
 	}).KnowPause()
 }
 
@@ -76,7 +77,7 @@ func (a *Answer) Held() *driver.Held {
 func GrantOf(r driver.Request, a Answer) driver.Grant {
 	return driver.Grant{
 		Key: r.Key, Nonce: r.Nonce, Token: driver.Token(a.Token),
-		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Done: a.Done, Sealed: a.Sealed,
+		TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared, Done: a.Done, Sealed: a.Sealed,
 	}
 }
 
@@ -157,7 +158,7 @@ func statusRow(r Rows) (driver.Status, error) {
 	var s driver.Status
 	var state string
 	var age, expiresIn, freeIn int64
-	err := r.Scan(&s.Key.Namespace, &s.Key.Name, &state, &s.Token, &s.Holder, &s.Note, &age, &expiresIn, &freeIn, &s.Done, &s.Waiters)
+	err := r.Scan(&s.Key.Namespace, &s.Key.Name, &state, &s.Token, &s.Holder, &s.Note, &age, &expiresIn, &freeIn, &s.Done, &s.Readers, &s.Waiters)
 	if err != nil {
 		return s, err
 	}

@@ -34,7 +34,7 @@ func New(db *sql.DB, t sqltable.Table) *Backend {
 // Capabilities returns the guarantees of lease rows in SQLite.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
-		Backend: "sqllock/sqlite", Token: driver.LinearizableToken, Wakes: watchable, Pauses: true, Ticks: true,
+		Backend: "sqllock/sqlite", Token: driver.LinearizableToken, Wakes: watchable, Shares: true, Pauses: true, Ticks: true,
 		Warnings: b.waiters.warnings(),
 	}
 }
@@ -64,6 +64,9 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	}
 	if a.Verdict != sqlbase.Granted {
 		b.waiters.refused(ctx, r.Key, w)
+		if a.Readers > 0 && r.Waits && !r.Shared {
+			b.reserveForWriter(ctx, r, w)
+		}
 		return driver.Grant{}, a.Held()
 	}
 	return sqlbase.GrantOf(r, a), nil
@@ -79,8 +82,14 @@ func (b *Backend) ask(ctx context.Context, r driver.Request, w *waiter) (sqlbase
 	if r.Seal != "" || w.hasRow() {
 		how.statements = several
 	}
-	err = b.file.write(ctx, how, func(q sqlbase.Querier) error {
-		if err := b.grant(ctx, q, r, w, &a); err != nil || a.Verdict != sqlbase.Granted {
+	next := ""
+	err = b.file.write(ctx, how, func(q sqlbase.Querier) (err error) {
+		if r.Shared {
+			next, err = b.grantShare(ctx, q, r, w, &a)
+		} else {
+			err = b.grant(ctx, q, r, w, &a)
+		}
+		if err != nil || a.Verdict != sqlbase.Granted {
 			return err
 		}
 		if err := b.waiters.deleteRow(ctx, q, r.Key, w); err != nil || r.Seal == "" {
@@ -90,14 +99,19 @@ func (b *Backend) ask(ctx context.Context, r driver.Request, w *waiter) (sqlbase
 	})
 	if err == nil && a.Verdict == sqlbase.Granted {
 		w.rowDeleted()
+		wakeLocal(next)
 	}
 	return a, err
 }
 
 func (b *Backend) look(ctx context.Context, r driver.Request, w *waiter) (a sqlbase.Answer, err error) {
+	verb := "look"
+	if r.Shared {
+		verb = "look_shared"
+	}
 	args := []any{r.Key.Namespace, r.Key.Name, r.Nonce.String(), sqlbase.ClosedFor(r), w.param()}
 	err = b.file.read(ctx, writerWait, func(q sqlbase.Querier) error {
-		found, err := sqlbase.QueryOne(ctx, q, b.file.sql["look"], args, append(a.Dest(), &a.Ahead)...)
+		found, err := sqlbase.QueryOne(ctx, q, b.file.sql[verb], args, append(a.Dest(), &a.Ahead, &a.Readers)...)
 		if err == nil && !found {
 			err = sqlbase.MetaMissing(b.file.table)
 		}
@@ -130,14 +144,14 @@ func (b *Backend) seal(ctx context.Context, q sqlbase.Querier, r driver.Request,
 	return err
 }
 
-// Renew renews the grants with one statement. If the database file was replaced by another file, every grant is lost.
+// Renew renews the exclusive grants with one statement, and the shares of each epoch with one statement. If the database file was replaced by another file, every grant is lost.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if len(grants) == 0 {
 		return nil, nil
 	}
-	result := make([]driver.Outcome, len(grants))
 	switch err := b.file.unreplaced(ctx, sqlbase.LongRetry); {
 	case errors.Is(err, errReplaced):
+		result := make([]driver.Outcome, len(grants))
 		for i := range result {
 			result[i] = driver.Lost
 		}
@@ -145,6 +159,12 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	case err != nil:
 		return nil, b.classify(ctx, "renew", grants[0].Key, err)
 	}
+	return sqlbase.RenewEach(ctx, grants, b.renewExclusive, b.renewShares)
+}
+
+// renewExclusive renews exclusive grants with one statement.
+func (b *Backend) renewExclusive(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	result := make([]driver.Outcome, len(grants))
 	batch, err := sqlbase.EncodeGrants(grants)
 	if err != nil {
 		return nil, driver.Permanent(err)
@@ -187,11 +207,14 @@ type grantID struct {
 // tick waits for the disk, because the tick must not be lost.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
-	d := unflushed
+	d, verb, args := unflushed, "release", append(grant, g.MinHold.Microseconds(), sqlbase.Tick(g))
 	if g.Done != "" {
 		d = flushed
 	}
-	err := b.end(ctx, d, "release", append(grant, g.MinHold.Microseconds(), sqlbase.Tick(g)), func(q sqlbase.Querier, a *sqlbase.Answer) error {
+	if g.Shared {
+		verb, args = "release_shared", grant
+	}
+	err := b.end(ctx, d, verb, args, func(q sqlbase.Querier, a *sqlbase.Answer) error {
 		_, err := sqlbase.QueryOne(ctx, q, b.file.sql["released_before"], grant, &a.Verdict)
 		return err
 	})

@@ -22,14 +22,15 @@ type file struct {
 	table    sqltable.Table
 	sql      map[string]string // the statements, keyed by file name without .sql
 	prepared *prepared
+	turn     chan struct{} // full while a writer of this process has the turn
 
 	walUntil atomic.Int64             // until when the file is assumed to have a write-ahead log, in nanoseconds after the time in the variable started
 	opened   atomic.Pointer[identity] // nil before the first call
 }
 
 func newFile(db *sql.DB, t sqltable.Table) *file {
-	f := &file{db: db, table: t, sql: t.Statements(files, "sql", `"`)}
-	f.prepared = prepare(f, "look", "acquire", "release", "wait", "leave", "turn")
+	f := &file{db: db, table: t, sql: t.Statements(files, "sql", `"`), turn: make(chan struct{}, 1)}
+	f.prepared = prepare(f, "look", "acquire", "release", "look_shared", "acquire_shared", "release_shared", "wait", "leave", "turn")
 	return f
 }
 
@@ -66,6 +67,7 @@ func (f *file) write(ctx context.Context, how writing, work func(sqlbase.Querier
 			return err
 		}
 	}
+	defer f.takeTurn(ctx)()
 	return f.within(ctx, how.limit, func(conn *sql.Conn) error {
 		switch {
 		case !wal && how.statements == several:
@@ -81,6 +83,30 @@ func (f *file) write(ctx context.Context, how writing, work func(sqlbase.Querier
 		}
 		return f.transact(ctx, conn, work)
 	})
+}
+
+// turnWait is how long a writer waits for the other writers of its process. It is longer than a few commits, and shorter
+// than the time for which an acquire waits for the writers of other processes.
+const turnWait = 20 * time.Millisecond
+
+// takeTurn waits until no other writer of this process has the turn, for at most turnWait. It returns a function that
+// ends the turn. SQLite has no queue of writers: a writer that finds the file busy sleeps for milliseconds, although a
+// commit of another writer takes much less time. A turn promises nothing, so a writer that did not get the turn goes on.
+func (f *file) takeTurn(ctx context.Context) (end func()) {
+	select {
+	case f.turn <- struct{}{}:
+		return func() { <-f.turn }
+	default:
+	}
+	timer := time.NewTimer(turnWait)
+	defer timer.Stop()
+	select {
+	case f.turn <- struct{}{}:
+		return func() { <-f.turn }
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return func() {}
 }
 
 // transact runs work in a transaction with prepared statements. The first statement takes the file's write lock. The

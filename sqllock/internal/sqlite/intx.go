@@ -57,7 +57,7 @@ func (b *Backend) askInTx(ctx context.Context, tx sqlbase.Querier, key driver.Ke
 }
 
 func (b *Backend) lookInTx(ctx context.Context, q sqlbase.Querier, key driver.Key) (a sqlbase.Answer, err error) {
-	found, err := sqlbase.QueryOne(ctx, q, b.file.sql["look_in_tx"], []any{key.Namespace, key.Name}, a.Dest()...)
+	found, err := sqlbase.QueryOne(ctx, q, b.file.sql["look_in_tx"], []any{key.Namespace, key.Name}, append(a.Dest(), &a.Readers)...)
 	if err == nil && !found {
 		err = sqlbase.MetaMissing(b.file.table)
 	}

@@ -37,7 +37,7 @@ func (b *Backend) statuses(ctx context.Context, verb string, args ...any) (list 
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	args := []any{key.Namespace, key.Name, int64(token), sqlbase.Flag(live)}
 	err := b.end(ctx, flushed, "force_release", args, func(q sqlbase.Querier, a *sqlbase.Answer) error {
-		_, err := sqlbase.QueryOne(ctx, q, b.file.sql["force_refused"], args, a.Dest()...)
+		_, err := sqlbase.QueryOne(ctx, q, b.file.sql["force_refused"], args, append(a.Dest(), &a.Readers)...)
 		return err
 	})
 	return b.classify(ctx, "force release", key, err)

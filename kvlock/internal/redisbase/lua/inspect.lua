@@ -1,7 +1,7 @@
 -- Parameters: KEYS[1] the lock.
--- Result: state, token, holder, note, three durations in microseconds (since the grant, until the lease ends, and until the lock is free), the last tick, and how many waiters are in the queue. An empty list if there is no such lock.
+-- Result: state, token, holder, note, three durations in microseconds (since the grant, until the lease ends, and until the lock is free), the last tick, how many waiters are in the queue, and how many shares there are. An empty list if there is no such lock.
 -- Promise: changes nothing.
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'done', 'queue')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'done', 'queue', 'readers')
 if not row[2] then
     return {}
 end
@@ -16,4 +16,4 @@ elseif free > now then
 elseif row[1] ~= '' then
     state = 'expired'
 end
-return {state, tonumber(row[2]), row[3] or '', row[4] or '', now - tonumber(row[5]), expires - now, math.max(0, free - now), row[9] or '', tonumber(string.match(row[10] or '', '^%S+ %S+ (%d+) %d+$') or 0)}
+return {state, tonumber(row[2]), row[3] or '', row[4] or '', now - tonumber(row[5]), expires - now, math.max(0, free - now), row[9] or '', tonumber(string.match(row[10] or '', '^%S+ %S+ (%d+) %d+$') or 0), open(KEYS[1], row[1], row[11]):live(now)}

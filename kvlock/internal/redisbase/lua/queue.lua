@@ -97,29 +97,35 @@ local function join(key, id, now)
     return math.min(number - least, count - 1)
 end
 
--- call removes waiters from the front of the queue, and notifies each that is not dead, until a waiter receives the
--- notification. It returns the id of that waiter, or an empty text. If the notified waiter acquires the lock too late,
--- its next request appends it to the queue again. If the parameter anywhere is set (on a Cluster), every waiter that is
--- not dead counts as notified, because it may be subscribed on another server.
-local function call(key, channel, now, anywhere)
+-- notify notifies the first waiter of the queue, and returns its id, or an empty text. It removes the waiters at the
+-- front that are dead or do not receive the notification. If the parameter anywhere is set (on a Cluster), every waiter
+-- that is not dead counts as notified, because it may be subscribed on another server.
+local function notify(key, channel, now, anywhere)
     local first, _, count = ends(key)
     while count > 0 do
         local _, _, _, seen = waiter(key, first)
-        local there = false
         if not dead(seen, now) then
             local heard = redis.pcall('PUBLISH', channel .. first, key)
             if type(heard) ~= 'number' then
                 return '' -- the account may not publish, so waiters poll
             end
-            there = heard > 0 or anywhere
+            if heard > 0 or anywhere then
+                return first
+            end
         end
-        local id = first
-        quit(key, id)
-        if there then
-            return id
-        end
+        quit(key, first)
         first, _, count = ends(key)
     end
     return ''
+end
+
+-- call notifies the first waiter, and removes it from the queue. If the waiter acquires the lock too late, its next
+-- request appends it to the queue again.
+local function call(key, channel, now, anywhere)
+    local id = notify(key, channel, now, anywhere)
+    if id ~= '' then
+        quit(key, id)
+    end
+    return id
 end
 

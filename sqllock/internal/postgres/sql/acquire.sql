@@ -1,12 +1,12 @@
 -- Parameters: $1 namespace; $2 name; $3 nonce; $4 holder; $5 note; $6 TTL, $7 minimum hold and $8 hand-over delay, all three in microseconds.
--- Result: one row, or no row if the meta row is missing: verdict ('granted', or the reason why the lock was not granted); the token of this grant, or else of the lock's last grant; the holder and note of the last grant before this statement; if the lock was not granted, the microseconds since that last grant and until the lock is free, else 0 and 0; if the lock was granted, the last recorded tick, else an empty text.
+-- Result: one row, or no row if the meta row is missing: verdict ('granted', or the reason why the lock was not granted); the token of this grant, or else of the lock's last grant; the holder and note of the last grant before this statement; if the lock was not granted, the microseconds since that last grant and until the lock is free, else 0 and 0; if the lock was granted, the last recorded tick, else an empty text; if the lock was not granted, the number of its shares that have not expired, else 0.
 -- Promise: is one statement. It waits for at most 25 ms, and only for another transaction that inserts a row of the same name. It writes nothing unless it grants the lock. A grant is durable.
 WITH seen AS MATERIALIZED (
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
            m.quarantined_until,
-           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for, l.readers,
            clock_timestamp() AS now
       FROM rowlock_lease_meta m
       LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
@@ -40,6 +40,8 @@ WITH seen AS MATERIALIZED (
            holder = $4::text,
            note = $5::text,
            reserved_for = NULL,
+           readers = NULL,
+           writer_until = NULL,
            acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE k.now END,
            expires_at = k.now + $6::bigint::float8 * interval '1 microsecond',
            held_until = greatest(
@@ -79,5 +81,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             THEN (extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS since_us,
        CASE WHEN g.token IS NULL
             THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS free_in_us,
-       coalesce(g.done, '') AS done
+       coalesce(g.done, '') AS done,
+       CASE WHEN g.token IS NULL AND s.readers IS NOT NULL
+            THEN (SELECT count(*) FROM jsonb_each(s.readers) r WHERE r.value::bigint > (extract(epoch FROM s.now)::float8 * 1e6::float8)::bigint) ELSE 0 END AS readers
   FROM seen s LEFT JOIN granted g ON true

@@ -7,7 +7,7 @@ WITH seen AS MATERIALIZED (
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
            m.quarantined_until,
-           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for, l.readers,
            clock_timestamp() AS now
       FROM rowlock_lease_meta m
       LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
@@ -38,6 +38,8 @@ WITH seen AS MATERIALIZED (
            holder = $4::text,
            note = $5::text,
            reserved_for = NULL,
+           readers = NULL,
+           writer_until = NULL,
            acquired_at = CASE WHEN k.same THEN k.acquired_at ELSE k.now END,
            expires_at = k.now + $6::bigint::float8 * interval '1 microsecond',
            held_until = greatest(
@@ -97,6 +99,8 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
        CASE WHEN g.token IS NULL
             THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS free_in_us,
        coalesce(g.done, '') AS done,
+       CASE WHEN g.token IS NULL AND s.readers IS NOT NULL
+            THEN (SELECT count(*) FROM jsonb_each(s.readers) r WHERE r.value::bigint > (extract(epoch FROM s.now)::float8 * 1e6::float8)::bigint) ELSE 0 END AS readers,
        CASE WHEN g.token IS NULL AND $9::text IS NOT NULL
             THEN (SELECT count(*)
                     FROM rowlock_lease_waiter w

@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace; $2 name; $3 the token of the grant to end; $4 is 1 to end the grant even if its lease has not expired, else 0.
 -- Result: one row: verdict 'released', 'leased', 'not held' or 'again'; token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free.
--- Promise: ends the grant with this token, or the reservation or minimum hold that remains from it. It raises the token, so that the holder is fenced. It reserves the lock for the waiter that has waited longest, and notifies it, as release.sql does. It waits for the row for at most 1 s.
+-- Promise: ends the grant with this token, or all shares with this token, or the reservation or minimum hold that remains from it. It raises the token, so that the holder is fenced. It reserves the lock for the waiter that has waited longest, and notifies it, as release.sql does. It waits for the row for at most 1 s.
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', true)
 ), locked AS MATERIALIZED (
@@ -19,6 +19,8 @@ WITH bounded AS MATERIALIZED (
            token = greatest(l.token + 1, m.floor + 1, (extract(epoch FROM k.now)::float8 * 1e6::float8)::bigint),
            expires_at = least(l.expires_at, k.now),
            reserved_for = k.waiter[1]::uuid,
+           readers = NULL,
+           writer_until = NULL,
            held_until = CASE WHEN k.waiter IS NULL THEN 'epoch' ELSE k.now + interval '50 milliseconds' END
       FROM locked k, rowlock_lease_meta m
      WHERE l.namespace = $1::text AND l.name = $2::text AND l.token = k.token

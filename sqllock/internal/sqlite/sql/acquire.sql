@@ -20,7 +20,9 @@ SELECT ?1, ?2, max(m.floor + 1, c.now), ?3, ?4, ?5, c.now, c.now + ?6, c.now + m
        expires_at = excluded.expires_at,
        held_until = max(excluded.expires_at + ?8,
                         CASE WHEN l.nonce = excluded.nonce THEN l.acquired_at ELSE excluded.acquired_at END + ?7),
-       reserved_for = NULL
+       reserved_for = NULL,
+       readers = NULL,
+       writer_until = NULL
  WHERE l.held_until <= excluded.acquired_at OR l.nonce = excluded.nonce
     OR l.nonce IS NULL AND l.reserved_for = ?9
 RETURNING token, coalesce(done, '')

@@ -1,6 +1,6 @@
 -- Parameters: ?1 namespace; ?2 name; ?3 the token of the grant to end; ?4 is 1 to end the grant even if its lease has not expired, else 0.
 -- Result: one row if the grant, its reservation or its minimum hold was ended, else no row. The row contains the id of the waiter that the lock is now reserved for, or NULL.
--- Promise: ends the grant with this token, or the minimum hold that remains from it. It raises the token, so that the holder is fenced. It ends a reservation only if more than 50 ms of the reservation remain, which happens if the clock was set back. It reserves the lock for a waiter as release.sql does.
+-- Promise: ends the grant with this token, all shares if the lock is shared, or the minimum hold that remains from the grant. It raises the token, so that the holder is fenced. It ends a reservation only if more than 50 ms of the reservation remain, which happens if the clock was set back. It reserves the lock for a waiter as release.sql does.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,
            50000 AS reservation, 3000000 AS dead_after
@@ -13,6 +13,8 @@ WITH clock AS (
 )
 UPDATE rowlock_lease
    SET nonce = NULL,
+       readers = NULL,
+       writer_until = NULL,
        token = max(token + 1, (SELECT floor + 1 FROM rowlock_lease_meta WHERE id = 1), c.now),
        expires_at = min(expires_at, c.now),
        reserved_for = (SELECT id FROM next),

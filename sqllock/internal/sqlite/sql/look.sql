@@ -1,5 +1,5 @@
 -- Parameters: ?1 namespace; ?2 name; ?3 nonce; ?4 the time, in microseconds, for which the grant would close the lock; ?5 the id of the waiter that sends the request, or NULL.
--- Result: one row, or no row if the meta row is missing: verdict, which is the reason why the lock is not granted ('contended' means that it looks free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; how many waiters have waited longer.
+-- Result: one row, or no row if the meta row is missing: verdict, which is the reason why the lock is not granted ('contended' means that it looks free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; how many waiters have waited longer; the number of shares.
 -- Promise: reads only, so it waits for no writer. It uses the machine's clock, in milliseconds, which does not advance within a statement.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,
@@ -24,7 +24,8 @@ SELECT CASE WHEN m.epoch <> 'sqlite' THEN 'epoch'
               FROM rowlock_lease_waiter w
              WHERE w.namespace = ?1 AND w.name = ?2 AND w.id IS NOT ?5 AND w.seen_at > c.now - c.dead_after
                AND w.since <= coalesce((SELECT me.since FROM rowlock_lease_waiter me WHERE me.namespace = ?1 AND me.name = ?2 AND me.id = ?5), c.now))
-            ELSE 0 END AS ahead
+            ELSE 0 END AS ahead,
+       (SELECT count(*) FROM json_each(l.readers) e WHERE e.value > c.now) AS readers
   FROM clock c
   JOIN rowlock_lease_meta m ON m.id = 1
   LEFT JOIN rowlock_lease l ON l.namespace = ?1 AND l.name = ?2

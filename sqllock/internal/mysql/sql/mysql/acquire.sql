@@ -1,6 +1,6 @@
 -- Parameters: in this order: namespace; name; nonce; the id of this process in the queue; the epoch that look.sql read; nonce; the floor that look.sql read; nonce; holder; note; nonce; TTL in microseconds; TTL + hand-over delay in microseconds; nonce; minimum hold in microseconds; the id of this process in the queue, twice. Names, holder and note are in base64.
 -- Result: LAST_INSERT_ID is the token, or 0 if nothing was granted. Its highest bit is 1 if the row contains a tick: granted.sql then reads the token and the tick. If nothing was granted, look.sql reads the reason, and insert.sql inserts a missing row.
--- Promise: waits for no other transaction, and writes nothing unless it grants the lock. SELECT finds the row first, and skips it if another transaction has locked it. The selected row exists already, so nothing is inserted. The new values are computed from the selected row (l), so the order of the assignments does not matter. An old value of the floor is safe, because the existing row was inserted after all pruned rows of its name. A lock that is reserved for this process is granted to it. A grant removes this process from the queue. If another process is first in the queue, that process has missed its reservation, and the time when it was last seen is moved back by one second.
+-- Promise: waits for no other transaction, and writes nothing unless it grants the lock. SELECT finds the row first, and skips it if another transaction has locked it. The selected row exists already, so nothing is inserted. The new values are computed from the selected row (l), so the order of the assignments does not matter. An old value of the floor is safe, because the existing row was inserted after all pruned rows of its name. A lock that is reserved for this process is granted to it. A grant removes this process from the queue, and forgets the expired shares of readers and that a writer waits. If another process is first in the queue, that process has missed its reservation, and the time when it was last seen is moved back by one second.
 INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, holder, note, acquired_at, expires_at, held_until)
 SELECT l.namespace, l.name, 0, x'', x'', l.acquired_at, l.expires_at, l.held_until
   FROM rowlock_lease AS l
@@ -21,5 +21,7 @@ SELECT l.namespace, l.name, 0, x'', x'', l.acquired_at, l.expires_at, l.held_unt
        held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
            IF(l.nonce <=> ?, l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL ? MICROSECOND),
        reserved_for = NULL,
+       readers = NULL,
+       writer_until = NULL,
        next_seen_at = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = ?, UTC_TIMESTAMP(6), l.next_seen_at - INTERVAL 1 SECOND),
        waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', l.waiters), CONCAT(',', ?), x''), 2), x'')

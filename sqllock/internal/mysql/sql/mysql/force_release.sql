@@ -1,6 +1,6 @@
 -- Parameters: in this order: namespace; name; the token of the grant to end; 1 to end the grant even if its lease has not expired, else 0; namespace; name. Names are in base64.
 -- Result: one row changed if the grant was ended. If no row changed, force_refused.sql reads the reason.
--- Promise: ends the grant with this token, or the reservation or minimum hold that remains from it. It raises the token, so that the holder is fenced. It reserves the lock for a waiter as release.sql does. It waits for no other transaction on the row of the lock.
+-- Promise: ends the grant with this token, or all shares with this token, or the reservation or minimum hold that remains from it. It raises the token, so that the holder is fenced. It reserves the lock for a waiter as release.sql does. It waits for no other transaction on the row of the lock.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET token = GREATEST(
            token + 1,
@@ -11,6 +11,8 @@ UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
        held_until = IF(waiters IS NOT NULL AND next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND nonce IS NOT NULL AND expires_at > UTC_TIMESTAMP(6),
            UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND, TIMESTAMP'1970-01-01 00:00:00'),
        nonce = NULL,
+       readers = NULL,
+       writer_until = NULL,
        expires_at = LEAST(expires_at, UTC_TIMESTAMP(6))
  WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?) AND token = ?
    AND (nonce IS NOT NULL OR held_until > UTC_TIMESTAMP(6))

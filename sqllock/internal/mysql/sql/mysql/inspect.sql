@@ -1,7 +1,8 @@
 -- Parameters: in this order: namespace; name. Both are in base64.
--- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last recorded tick, or an empty text; how many processes are in the queue, or 0 if the first of them was not seen in the last 3 s.
--- Promise: reads only, and waits for no other transaction.
-SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
+-- Result: no row if the lock has no row, else one row: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last recorded tick, or an empty text; the number of shares; how many processes are in the queue, or 0 if the first of them was not seen in the last 3 s.
+-- Promise: reads only, and waits for no other transaction. The two comments override the session's sql_big_selects: MariaDB reads the first comment, MySQL the second.
+/*M! SET STATEMENT sql_big_selects = 1 FOR */
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
        l.namespace, l.name,
        CASE WHEN l.nonce IS NOT NULL AND l.expires_at > UTC_TIMESTAMP(6) THEN 'held'
             WHEN l.held_until > UTC_TIMESTAMP(6) THEN 'closed'
@@ -12,6 +13,9 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS expires_in_us,
        GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us,
        COALESCE(CAST(l.done AS BINARY), x'') AS done,
+       (SELECT COUNT(*)
+          FROM JSON_TABLE(JSON_EXTRACT(l.readers, _utf8mb4'$.*'), _utf8mb4'$[*]' COLUMNS (us BIGINT PATH _utf8mb4'$')) AS v
+         WHERE v.us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) AS readers,
        IF(l.waiters IS NOT NULL AND l.next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND, (CHAR_LENGTH(l.waiters) + 1) DIV 37, 0) AS waiters
   FROM rowlock_lease AS l
  WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)

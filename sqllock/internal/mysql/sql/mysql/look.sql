@@ -1,14 +1,15 @@
--- Parameters: in this order: the longest time for which the grant could close the lock, in microseconds; nonce; the id of this process in the queue, twice; namespace; name. Names are in base64.
--- Result: one row, or no row if the meta row is missing: verdict, which is the reason why the lock is not granted ('contended' means that it could be granted); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; how many processes are before this process in the queue; must_queue, which is 1 if this process must run wait.sql, else 0; the epoch, which identifies the server that answers; the floor. must_queue is 1 if the lock is held or reserved and one of three conditions is true: this process is not in the queue, and the queue has fewer than 100 processes; this process is the first, and was not seen in the last second; or the first process was not seen in the last three seconds.
+-- Parameters: in this order: 1 if a share is requested, else 0; the longest time for which the grant could close the lock, in microseconds; nonce; the path of the nonce among the shares; the id of this process in the queue, twice; namespace; name. Names are in base64.
+-- Result: one row, or no row if the meta row is missing: verdict, which is the reason why the lock is not granted ('contended' means that it could be granted); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; how many processes are before this process in the queue; must_queue, which is 1 if this process must run wait.sql, else 0; the epoch, which identifies the server that answers; the floor; the number of shares; must_reserve, which is 1 if a writer that waits must run reserve_for_writer.sql, else 0; the number of expired shares in the row. must_queue is 1 if the lock is held, but not by readers that this request may join, or reserved, and one of three conditions is true: this process is not in the queue, and the queue has fewer than 100 processes; this process is the first, and was not seen in the last second; or the first process was not seen in the last three seconds.
 -- Promise: reads only, and waits for no other transaction.
-SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
        CASE WHEN s.autocommit = 0 THEN 'no autocommit'
             WHEN NOT s.same_epoch THEN 'epoch'
-            WHEN s.free_in_us > 0 AND NOT s.mine AND NOT s.reserved_for_this THEN
+            WHEN s.free_in_us > 0 AND NOT s.mine AND NOT s.reserved_for_this AND NOT (s.asks_share AND s.shared) THEN
                  CASE WHEN s.reserved THEN 'reserved'
                       WHEN s.nonce IS NULL THEN 'min hold'
                       WHEN s.alive THEN 'leased'
                       ELSE 'handover' END
+            WHEN s.asks_share AND s.writer_us > 0 AND NOT s.mine THEN 'reserved'
             WHEN s.quarantine_us > 0 THEN 'quarantine'
             WHEN NOT s.ttl_known THEN 'ttl'
             WHEN s.token IS NULL THEN 'missing'
@@ -17,23 +18,32 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        COALESCE(s.holder, x'') AS holder,
        COALESCE(s.note, x'') AS note,
        IF(s.token > 0, s.since_us, 0) AS since_us,
-       GREATEST(COALESCE(s.free_in_us, 0), s.quarantine_us, 0) AS free_in_us,
+       GREATEST(IF(s.asks_share AND s.shared, 0, COALESCE(s.free_in_us, 0)), IF(s.asks_share, COALESCE(s.writer_us, 0), 0), s.quarantine_us, 0) AS free_in_us,
        CASE WHEN s.waiting IS NULL OR s.next_gone THEN 0
             WHEN s.place > 0 THEN s.place - 1
             ELSE s.waiting END AS ahead,
-       (s.nonce IS NOT NULL OR s.reserved)
+       (s.nonce IS NOT NULL OR s.reserved) AND NOT (s.asks_share AND s.shared)
        AND CASE WHEN s.waiting IS NULL OR s.next_gone THEN 1
                 WHEN s.place = 1 THEN s.next_due
                 ELSE s.place = 0 AND s.waiting < 100 END AS must_queue,
-       s.epoch, s.floor
-  FROM (SELECT @@autocommit AS autocommit,
+       s.epoch, s.floor, s.readers,
+       NOT s.asks_share AND s.shared AND COALESCE(s.writer_us, 0) < 2000000 AS must_reserve,
+       s.entries - s.readers AS expired
+  FROM (SELECT ? = 1 AS asks_share, @@autocommit AS autocommit,
                @@server_uuid AS epoch,
                m.epoch = @@server_uuid AS same_epoch,
                m.floor, m.longest_ttl_us >= ? AS ttl_known,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.quarantined_until) AS quarantine_us,
-               l.token, l.nonce, l.nonce <=> ? AS mine,
+               l.token, l.nonce,
+               COALESCE(l.nonce = ? OR l.held_until > UTC_TIMESTAMP(6) AND JSON_CONTAINS_PATH(l.readers, 'one', CONVERT(? USING utf8mb4)), 0) AS mine,
                CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
                l.expires_at > UTC_TIMESTAMP(6) AS alive,
+               l.readers IS NOT NULL AND l.held_until > UTC_TIMESTAMP(6) AS shared,
+               COALESCE(JSON_LENGTH(l.readers), 0) AS entries,
+               (SELECT COUNT(*)
+                  FROM JSON_TABLE(JSON_EXTRACT(l.readers, _utf8mb4'$.*'), _utf8mb4'$[*]' COLUMNS (us BIGINT PATH _utf8mb4'$')) AS v
+                 WHERE v.us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) AS readers,
+               TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.writer_until) AS writer_us,
                l.nonce IS NULL AND l.reserved_for IS NOT NULL AS reserved,
                l.nonce IS NULL AND l.reserved_for <=> ? AS reserved_for_this,
                (CHAR_LENGTH(l.waiters) + 1) DIV 37 AS waiting,

@@ -1,7 +1,0 @@
--- Parameters: $1 key, $2 the server process of the session.
--- Result: one row: the server process that answers, and the number 0. Error 55P03 if the lock was not granted within half a second.
--- Promise: waits in the server's queue for half a second at most, because the statement keeps a snapshot: a longer wait would delay VACUUM and CREATE INDEX CONCURRENTLY. Ends before the server checks for deadlocks. Locks nothing on another server process.
-SELECT pg_backend_pid() AS pid,
-       CASE WHEN pg_backend_pid() = $2::int THEN
-            CASE WHEN set_config('lock_timeout', '500ms', true) IS NOT NULL THEN
-                 CASE WHEN pg_advisory_lock_shared($1::bigint)::text IS NOT NULL THEN 0::bigint END END END AS token

@@ -1,0 +1,61 @@
+-- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, holder, note; TTL in microseconds; the retention in milliseconds; the id of the waiter that sends the request, or an empty text; the text with which the names of waiters' channels begin; 1 if subscribers may be connected to other servers.
+-- Result: the token if a share is granted, and with it the last tick if the lock has one. Otherwise the same list as in acquire.lua.
+-- Promise: writes only if it grants a share or adds a waiter to the queue. The first share raises the token, and the shares that join it get the same token. A request with the nonce of a share gets that share again. While a writer waits, no share joins, except that of a waiter for which a released lock is reserved. A grant to a waiter notifies the first waiter of the queue, unless a writer waits.
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock', 'done', 'writer_until', 'readers')
+local nonce, free, clock = row[1], row[3] or 0, row[4] or 0
+-- If the lock was deleted, its last token was not larger than the record's top.
+local token = row[2] or KEYS[2] and redis.call('HMGET', KEYS[2], 'top')[1] or 0
+local time = redis.call('TIME')
+local now = math.max(time[1] * 1000000 + time[2], clock)
+
+local held = free - now > 0
+local shared = held and nonce == 'shared'
+local list = open(KEYS[1], nonce, row[7])
+local again = shared and list:find(ARGV[1]) -- the share may have expired, but the lock has been shared since
+local writer = (row[6] or 0) - now -- positive while a writer waits
+if not again and (held and not shared or writer > 0) then
+    local other = redis.call('HMGET', KEYS[1], 'holder', 'note', 'acquired_at', 'expires_at', 'reserved_for')
+    local reserved = held and nonce == '' and other[5] or ''
+    if ARGV[6] == '' or reserved ~= ARGV[6] then
+        local verdict, left = 'leased', free - now
+        if shared or not held then
+            verdict, left = 'reserved', writer
+        elseif reserved ~= '' then
+            verdict = 'reserved'
+        elseif nonce == '' then
+            verdict = 'min hold'
+        elseif other[4] - now <= 0 then
+            verdict = 'handover'
+        end
+        local ahead = ARGV[6] ~= '' and join(KEYS[1], ARGV[6], now) or 0
+        return {verdict, tonumber(token), other[1], other[2], now - other[3], left, ahead, '', 0, shared and list:live(now) or 0}
+    end
+end
+
+if ARGV[6] ~= '' then
+    quit(KEYS[1], ARGV[6]) -- quit comes first, so that an error grants nothing
+end
+local present = string.format('%.0f', now)
+local acquired = present
+if not shared then
+    token = math.max(token + 1, now)
+    list:drop_expired(math.huge)
+elseif again then
+    acquired = redis.call('HMGET', KEYS[1], 'acquired_at')[1]
+    list:drop(ARGV[1])
+end
+list:add(ARGV[1], now + ARGV[4])
+list:drop_expired(now)
+local last = list:last_expiry()
+list:save('nonce', 'shared', 'token', shared and token or string.format('%.0f', token), 'holder', ARGV[2], 'note', ARGV[3],
+    'acquired_at', acquired, 'expires_at', last, 'held_until', last, 'clock', present)
+if not row[5] then -- the key of a lock with a tick does not expire
+    redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil((last - now) / 1000) + ARGV[5]))
+end
+if ARGV[6] ~= '' and writer <= 0 then -- the next waiter may be a reader too
+    notify(KEYS[1], ARGV[7], now, ARGV[8] == '1')
+end
+if row[5] then
+    return {tonumber(token), row[5]}
+end
+return tonumber(token)

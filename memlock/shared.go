@@ -1,0 +1,84 @@
+package memlock
+
+import (
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// share grants a share of l. The first reader begins an epoch, and later readers join it.
+func (b *Backend) share(l *row, r driver.Request, now time.Time) (driver.Grant, error) {
+	_, again := l.readers[r.Nonce]
+	held := now.Before(l.heldUntil)
+	switch {
+	case again && held: // the share may have expired, but no writer has acquired the lock since
+	case held && len(l.readers) == 0:
+		return driver.Grant{}, l.refusal(now)
+	case now.Before(l.writerUntil):
+		h := l.refusal(now)
+		h.Reason, h.ExpiresIn = driver.Reserved, l.writerUntil.Sub(now)
+		return driver.Grant{}, h
+	case !held:
+		b.begin(l, r, now)
+		l.nonce, l.readers = driver.EpochNonce(l.token), make(map[driver.Nonce]time.Time)
+	}
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: l.token, TTL: r.TTL, Shared: true, Done: l.done}
+	l.holder, l.note = r.Holder, r.Note
+	l.extendShare(g, now)
+	return g, nil
+}
+
+// releaseShare ends the share g. The last release frees the lock.
+func (b *Backend) releaseShare(l *row, g driver.Grant, now time.Time) error {
+	if l == nil || !l.sharedBy(g) {
+		if l != nil && l.token == g.Token {
+			return nil // the share has ended, and no other epoch has begun
+		}
+		return driver.ErrNotHeld
+	}
+	delete(l.readers, g.Nonce)
+	l.lastExpiry(now)
+	if len(l.readers) == 0 {
+		l.nonce, l.heldUntil = driver.Nonce{}, time.Time{}
+		l.expires = now
+		b.wake(g.Key)
+	}
+	return nil
+}
+
+// sharedBy reports whether g is a share of l. If g.Token is zero, only the nonce is compared.
+func (l *row) sharedBy(g driver.Grant) bool {
+	if l == nil || g.Token != 0 && l.token != g.Token {
+		return false
+	}
+	_, known := l.readers[g.Nonce]
+	return known
+}
+
+// extendShare starts the TTL of the share g again.
+func (l *row) extendShare(g driver.Grant, now time.Time) {
+	l.readers[g.Nonce] = now.Add(g.TTL)
+	l.lastExpiry(now)
+}
+
+// lastExpiry drops the shares that have expired, and keeps the lock closed until the last of the others expires.
+func (l *row) lastExpiry(now time.Time) {
+	var last time.Time
+	for nonce, expires := range l.readers {
+		if !now.Before(expires) {
+			delete(l.readers, nonce)
+		}
+		last = later(last, expires)
+	}
+	l.expires, l.heldUntil = last, last
+}
+
+// live returns the number of shares that have not expired.
+func (l *row) live(now time.Time) (n int) {
+	for _, expires := range l.readers {
+		if now.Before(expires) {
+			n++
+		}
+	}
+	return n
+}

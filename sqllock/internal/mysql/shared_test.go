@@ -1,0 +1,247 @@
+package mysql
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+func reading(name string) driver.Request {
+	r := request(name)
+	r.Shared = true
+	return r
+}
+
+// lifeOfShares calls every method of b for the shares of one lock, and checks that the parameter plain, a backend with
+// default settings, reads the same state.
+func lifeOfShares(t *testing.T, plain, b *Backend, name string) {
+	t.Helper()
+	ctx := limited(t)
+	r := reading(name)
+	r.Holder, r.Note = "Ωmega 🐢", "because — that's why"
+	first := mustAcquire(t, b, r)
+	assert.Equal(t, first, mustAcquire(t, b, r), "the same nonce gets the same grant")
+	second := mustAcquire(t, plain, reading(name))
+	third := mustAcquire(t, b, reading(name))
+	assert.Equal(t, []driver.Token{first.Token, first.Token}, []driver.Token{second.Token, third.Token})
+	for _, by := range []*Backend{plain, b} {
+		_, err := by.Acquire(ctx, request(name))
+		assert.Equal(t, 3, requireHeld(t, err, driver.Leased).Readers)
+		status, err := by.Inspect(ctx, first.Key)
+		require.NoError(t, err)
+		assert.Equal(t, 3, status.Readers)
+		assert.Equal(t, driver.StateHeld, status.State)
+	}
+	got, err := b.Renew(ctx, []driver.Grant{first, third})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, got)
+	require.NoError(t, b.Release(ctx, first))
+	require.NoError(t, b.Release(ctx, first), "releasing again is no error")
+	got, err = b.Renew(ctx, []driver.Grant{first, third})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Lost, driver.Renewed}, got)
+	list, err := b.List(ctx, "", true)
+	require.NoError(t, err)
+	found := false
+	for _, status := range list {
+		if status.Key.Name == name {
+			found = true
+			assert.Equal(t, 2, status.Readers)
+		}
+	}
+	assert.True(t, found)
+
+	writer := request(name)
+	writer.Waits = true
+	_, err = b.Acquire(ctx, writer)
+	requireHeld(t, err, driver.Leased)
+	_, err = b.Acquire(ctx, reading(name))
+	held := requireHeld(t, err, driver.Reserved)
+	assert.Positive(t, held.ExpiresIn)
+	assert.LessOrEqual(t, held.ExpiresIn, driver.WriterReserve)
+	require.NoError(t, b.Release(ctx, third))
+	require.NoError(t, plain.Release(ctx, driver.Grant{Key: second.Key, Nonce: second.Nonce, Shared: true}), "a release without the token")
+	alone := mustAcquire(t, b, writer)
+	assert.Greater(t, alone.Token, first.Token)
+	require.ErrorIs(t, b.Release(ctx, first), driver.ErrNotHeld)
+	_, err = b.Acquire(ctx, reading(name))
+	assert.Zero(t, requireHeld(t, err, driver.Leased).Readers)
+	alone.Done = "Zoë 🔒"
+	require.NoError(t, b.Release(ctx, alone))
+
+	last := mustAcquire(t, b, reading(name))
+	assert.Greater(t, last.Token, alone.Token)
+	assert.Equal(t, alone.Done, last.Done)
+	require.NoError(t, b.ForceRelease(ctx, last.Key, last.Token, true))
+	require.ErrorIs(t, b.Release(ctx, last), driver.ErrNotHeld)
+	got, err = b.Renew(ctx, []driver.Grant{last})
+	require.NoError(t, err)
+	assert.Equal(t, []driver.Outcome{driver.Lost}, got)
+}
+
+// While a lock is shared, its row contains the nonce of the epoch, which package fence compares. Its expiry is the last
+// expiry of a share. After the last release the row contains nothing about the shares.
+func TestMySQLTheRowOfASharedLock(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		const expiry = "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(6), expires_at) FROM rowlock_lease WHERE expires_at = held_until"
+		for range 2 { // the first round inserts the row
+			long, short := reading("a"), reading("a")
+			long.TTL = time.Hour
+			f.Exec(t, "UPDATE rowlock_lease_meta SET longest_ttl_us = 3600000000")
+			one, two := mustAcquire(t, f, short), mustAcquire(t, f, long)
+			assert.Equal(t, driver.EpochNonce(one.Token).String(), f.string(t, "SELECT nonce FROM rowlock_lease"))
+			assert.InDelta(t, 3600, f.int(t, expiry), 30)
+			require.NoError(t, f.Release(limited(t), two))
+			assert.InDelta(t, 60, f.int(t, expiry), 30, "the other share ends earlier")
+			assert.Equal(t, driver.EpochNonce(one.Token).String(), f.string(t, "SELECT nonce FROM rowlock_lease"))
+			require.NoError(t, f.Release(limited(t), one))
+			assert.EqualValues(t, 1, f.int(t, "SELECT COUNT(*) FROM rowlock_lease WHERE nonce IS NULL AND readers IS NULL AND held_until < '1971-01-01'"))
+		}
+	})
+}
+
+// A share that has expired is not counted, does not keep the lock closed, and is removed from the row by a later
+// request for a share.
+func TestMySQLAnExpiredShareIsDropped(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		gone, stays := mustAcquire(t, f, reading("a")), mustAcquire(t, f, reading("a"))
+		f.Exec(t, fmt.Sprintf(`UPDATE rowlock_lease SET readers = JSON_SET(readers, '%s', 1)`, sharePath(gone.Nonce)))
+		status, err := f.Inspect(limited(t), gone.Key)
+		require.NoError(t, err)
+		assert.Equal(t, 1, status.Readers)
+		got, err := f.Renew(limited(t), []driver.Grant{gone, stays})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Lost, driver.Renewed}, got)
+		assert.EqualValues(t, 2, f.int(t, "SELECT JSON_LENGTH(readers) FROM rowlock_lease"))
+
+		waiting := reading("a")
+		waiting.Waiting = true
+		third := mustAcquire(t, f, waiting)
+		assert.EqualValues(t, 2, f.int(t, "SELECT JSON_LENGTH(readers) FROM rowlock_lease"), "one was dropped and one was granted")
+		got, err = f.Renew(limited(t), []driver.Grant{stays, third})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, got)
+		f.Exec(t, fmt.Sprintf(`UPDATE rowlock_lease SET readers = JSON_SET(readers, '%s', 1)`, sharePath(third.Nonce)))
+		require.NoError(t, f.Release(limited(t), stays))
+		mustAcquire(t, f, request("a"))
+	})
+}
+
+// After a writer has been refused because of readers, no further reader is granted a share, also not after the last
+// reader has left. The note of the writer ends. A share that exists is granted again.
+func TestMySQLAWaitingWriterKeepsReadersOut(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		r := reading("a")
+		g := mustAcquire(t, f, r)
+		_, err := f.Acquire(limited(t), request("a")) // does not wait
+		requireHeld(t, err, driver.Leased)
+		second := mustAcquire(t, f, reading("a"))
+		writer := request("a")
+		writer.Waits = true
+		_, err = f.Acquire(limited(t), writer)
+		requireHeld(t, err, driver.Leased)
+		f.Exec(t, "UPDATE rowlock_lease SET writer_until = writer_until + INTERVAL 1 HOUR")
+		_, err = f.Acquire(limited(t), reading("a"))
+		requireHeld(t, err, driver.Reserved)
+		assert.Equal(t, g, mustAcquire(t, f, r))
+		require.NoError(t, f.Release(limited(t), g))
+		require.NoError(t, f.Release(limited(t), second))
+		_, err = f.Acquire(limited(t), reading("a"))
+		assert.InDelta(t, time.Hour, requireHeld(t, err, driver.Reserved).ExpiresIn, float64(time.Minute))
+		f.Exec(t, "UPDATE rowlock_lease SET writer_until = UTC_TIMESTAMP(6)")
+		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, reading("a"))))
+		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, writer)))
+		assert.Zero(t, f.int(t, "SELECT COUNT(writer_until) FROM rowlock_lease"))
+	})
+}
+
+// If another transaction has locked the row, a request for a share is refused as contended, and a renewal of a share has
+// an unknown outcome, within a bounded time. A release reports that it had no effect.
+func TestMySQLSharesOfALockedRowAreBounded(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		for _, level := range isolations {
+			b := on(f.open(t, f.isolation(level)))
+			g := mustAcquire(t, b, reading("a"))
+			other := mustAcquire(t, b, request("b"))
+			f.whileLocked(t, lockRow, func() {
+				atOnce(t, func() {
+					_, err := b.Acquire(limited(t), reading("a"))
+					requireHeld(t, err, driver.Contended)
+					got, err := b.Renew(limited(t), []driver.Grant{g, other})
+					require.NoError(t, err)
+					assert.Equal(t, []driver.Outcome{driver.Unknown, driver.Renewed}, got, level)
+					err = b.Release(limited(t), g)
+					require.Error(t, err)
+					assert.True(t, driver.IsNotApplied(err), "%v", err)
+				})
+			})
+			got, err := b.Renew(limited(t), []driver.Grant{g, other})
+			require.NoError(t, err)
+			assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, got, level)
+			require.NoError(t, b.Release(limited(t), g))
+			require.NoError(t, b.Release(limited(t), other))
+		}
+	})
+}
+
+// A name that a transaction has locked with InTx has no readers, and InTx is refused while the name has readers.
+func TestMySQLInTxExcludesReaders(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		g := mustAcquire(t, f, reading("a"))
+		tx := begin(t, f.db)
+		assert.Equal(t, 1, requireHeld(t, inTx(limited(t), f.Backend, tx, "a"), driver.Leased).Readers)
+		require.NoError(t, f.Release(limited(t), g))
+		require.NoError(t, inTx(limited(t), f.Backend, tx, "a"))
+		_, err := f.Acquire(limited(t), reading("a"))
+		requireHeld(t, err, driver.Contended)
+		require.NoError(t, tx.Commit())
+		assert.Greater(t, mustAcquire(t, f, reading("a")).Token, g.Token)
+	})
+}
+
+// A share is granted and its token is known even if a trigger hides LAST_INSERT_ID.
+func TestMySQLSharesWorkUnderTriggers(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		f.Exec(t, "CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, token BIGINT NOT NULL)")
+		for _, moment := range []string{"INSERT", "UPDATE"} {
+			f.Exec(t, "CREATE TRIGGER audit_"+moment+" AFTER "+moment+" ON rowlock_lease FOR EACH ROW INSERT INTO audit (token) VALUES (NEW.token)")
+		}
+		one, two := mustAcquire(t, f, reading("a")), mustAcquire(t, f, reading("a"))
+		assert.Equal(t, one.Token, two.Token)
+		assert.EqualValues(t, one.Token, f.int(t, "SELECT token FROM rowlock_lease WHERE name = 'a'"))
+		got, err := f.Renew(limited(t), []driver.Grant{one, two})
+		require.NoError(t, err)
+		assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, got)
+		require.NoError(t, f.Release(limited(t), one))
+		require.NoError(t, f.Release(limited(t), two))
+		assert.Greater(t, mustAcquire(t, f, reading("a")).Token, one.Token)
+	})
+}
+
+// The last release of a share reserves the lock for the first process of the queue. A release while other shares
+// exist reserves nothing.
+func TestMySQLTheLastShareKeepsTheNameForTheNext(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		one, two := mustAcquire(t, f, reading("a")), mustAcquire(t, f, reading("a"))
+		writer, r := on(f.db), request("a")
+		_, stop := waits(t, writer, r)
+		defer stop()
+		f.seen(t)
+		require.NoError(t, f.Release(limited(t), one))
+		assert.Zero(t, f.int(t, "SELECT COUNT(reserved_for) FROM rowlock_lease"))
+		require.NoError(t, f.Release(limited(t), two))
+		assert.Equal(t, writer.waiters.process, f.string(t, "SELECT reserved_for FROM rowlock_lease"))
+		f.stretch(t)
+		for _, late := range []driver.Request{request("a"), reading("a")} {
+			_, err := f.Acquire(limited(t), late)
+			requireHeld(t, err, driver.Reserved)
+		}
+		r.Waiting = true
+		mustAcquire(t, writer, r)
+	})
+}

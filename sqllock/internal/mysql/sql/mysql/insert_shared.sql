@@ -1,0 +1,24 @@
+-- Parameters: in this order: namespace; name; holder; note; TTL, twice; nonce; TTL, twice; namespace; name. Durations are in microseconds. Names, holder and note are in base64.
+-- Result: LAST_INSERT_ID is the epoch token, or 0 if nothing was granted. Error 1062: another session has inserted the row. Error 3572: another session is inserting the row.
+-- Promise: inserts the row with one share, and is otherwise like insert.sql. It waits for no transaction that has changed the row. look.sql may have made a dirty read of such a row and found no row. So the row is read again with NOWAIT. REPEATABLE READ and SERIALIZABLE omit this second read: reads are never dirty there, and two inserts that have locked the same gap would deadlock. The floor is read under a lock, so that no name is pruned between that read and the insert. The TTL starts when the statement starts, even if the row is inserted later.
+INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until, readers)
+SELECT FROM_BASE64(?), FROM_BASE64(?),
+       LAST_INSERT_ID(GREATEST(m.floor + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))),
+       CONCAT('00000000-0000-0000-', INSERT(LPAD(LOWER(HEX(GREATEST(m.floor + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))), 16, '0'), 5, 0, '-')),
+       CONVERT(FROM_BASE64(?) USING utf8mb4), CONVERT(FROM_BASE64(?) USING utf8mb4),
+       UTC_TIMESTAMP(6),
+       UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
+       UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
+       JSON_OBJECT(CONVERT(? USING utf8mb4), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + CAST(? AS SIGNED))
+  FROM rowlock_lease_meta AS m
+ WHERE m.id = 1 AND m.epoch = @@server_uuid
+   AND m.quarantined_until <= UTC_TIMESTAMP(6) AND m.longest_ttl_us >= ?
+   AND @@autocommit = 1
+   AND (@@transaction_isolation IN ('REPEATABLE-READ', 'SERIALIZABLE')
+        OR (SELECT COUNT(*) FROM (
+               SELECT 1 AS one
+                 FROM rowlock_lease AS l
+                WHERE l.namespace = FROM_BASE64(?) AND l.name = FROM_BASE64(?)
+                LIMIT 1
+                  FOR SHARE NOWAIT) AS present) = 0)
+   FOR SHARE SKIP LOCKED

@@ -1,0 +1,13 @@
+-- Parameters: in this order: how long readers are refused, in microseconds; namespace; name; namespace; name. Names are in base64.
+-- Result: one row changed if the lock is shared. No row is changed if another transaction has locked the row.
+-- Promise: records that a writer waits, so that no further reader is granted a share. It waits for no other transaction on the row of the lock.
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
+   SET writer_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+ WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?)
+   AND readers IS NOT NULL AND held_until > UTC_TIMESTAMP(6)
+   AND (SELECT idle.one FROM (
+           SELECT 1 AS one
+             FROM rowlock_lease AS r
+            WHERE r.namespace = FROM_BASE64(?) AND r.name = FROM_BASE64(?)
+            LIMIT 1
+              FOR UPDATE SKIP LOCKED) AS idle) = 1

@@ -1,0 +1,255 @@
+package sqllock_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// The grant, the renewal and the release of a share are one statement each, also beside other readers. A refused
+// request writes nothing.
+func TestPostgresSendsOneStatementForAShare(t *testing.T) {
+	p := newPostgresTest(t)
+	one := func(what string) {
+		t.Helper()
+		assert.Len(t, p.sent.take(), 1, what)
+	}
+	acquire(t, p.Backend, request("first of all, which makes the server known"))
+	p.sent.take()
+	first := share(t, p.Backend, reading("job"))
+	one("share of a name never seen")
+	var others []driver.Grant
+	for range 3 {
+		others = append(others, share(t, p.Backend, reading("job")))
+		one("share beside other readers")
+	}
+	renew(t, p.Backend, append(others, first)...)
+	one("renewal of all shares")
+	refused(t, p.Backend, request("job"))
+	one("refused request that does not wait")
+	for _, g := range append(others, first) {
+		require.NoError(t, p.Release(t.Context(), g))
+		one("release")
+	}
+	share(t, p.Backend, reading("job"))
+	one("share of a free lock")
+
+	acquire(t, p.Backend, request("exclusive"))
+	p.sent.take()
+	refused(t, p.Backend, reading("exclusive"))
+	plan := p.explain(t, "EXPLAIN (ANALYZE, WAL)", p.sent.take()[0])
+	assert.NotContains(t, plan, "WAL: records")
+}
+
+// A statement that waited for the row sees the shares that were added and removed meanwhile, although its snapshot is
+// older. It keeps them.
+func TestPostgresReadersKeepEachOther(t *testing.T) {
+	p := newPostgresTest(t)
+	one, two := share(t, p.Backend, reading("job")), share(t, p.Backend, reading("job"))
+	for what, act := range map[string]func(b *sqllock.Backend) error{
+		"share": func(b *sqllock.Backend) error {
+			_, err := b.Acquire(t.Context(), reading("job"))
+			return err
+		},
+		"renewal": func(b *sqllock.Backend) error {
+			outcomes, err := b.Renew(t.Context(), []driver.Grant{one})
+			assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+			return err
+		},
+		"release": func(b *sqllock.Backend) error { return b.Release(t.Context(), two) },
+	} {
+		others := p.int(t, "SELECT count(*) FROM rowlock_lease l, jsonb_each(l.readers) WHERE name = 'job'")
+		tx, err := p.raw.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = tx.ExecContext(t.Context(), p.sql(`UPDATE rowlock_lease SET readers = readers || jsonb_build_object($1::text, (extract(epoch FROM now() + interval '2 days') * 1000000)::bigint),
+			held_until = now() + interval '2 days', expires_at = now() + interval '2 days' WHERE name = 'job'`),
+			driver.NewNonce().String())
+		require.NoError(t, err)
+		done := make(chan error, 1)
+		b := p.open()
+		go func() { done <- act(b) }()
+		until(t, "the statement waits for the row", func() bool {
+			var n int
+			require.NoError(t, p.raw.QueryRowContext(t.Context(),
+				"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", p.sql(`"rowlock_lease"`)).Scan(&n))
+			return n > 0
+		})
+		require.NoError(t, tx.Commit())
+		require.NoError(t, within(t, done), what)
+		want := others + 1 + map[string]int64{"share": 1, "renewal": 0, "release": -1}[what]
+		st, err := p.Inspect(t.Context(), one.Key)
+		require.NoError(t, err)
+		assert.EqualValues(t, want, st.Readers, what)
+		assert.Equal(t, one.Token, st.Token, what)
+		assert.Greater(t, st.ExpiresIn, 24*time.Hour, "the lock stays closed until the last share expires")
+	}
+}
+
+// Readers and writers of four backends compete for one lock. Some of them end without a release, so that their leases
+// expire. A writer holds the lock alone, and readers that hold it at the same time have one token.
+func TestPostgresReadersThatDieDelayWritersOnly(t *testing.T) {
+	t.Parallel()
+	s := newPostgresTestWithin(t)
+	var h board
+	var wg sync.WaitGroup
+	for i := range 4 {
+		b := s.open()
+		for j := range 5 {
+			wg.Go(func() {
+				for round := range 12 {
+					r := request("job")
+					r.Shared, r.Waits = j > 0, true
+					dies := round == 3*i+j && j < 2 // of each backend, one writer and one reader die once
+					if dies {
+						r.TTL = time.Second
+					}
+					var asked time.Time
+					g, ok := insist(t, func() (driver.Grant, error) {
+						asked = time.Now()
+						return b.Acquire(t.Context(), r)
+					})
+					if !ok {
+						return
+					}
+					if dies && time.Since(asked) > r.TTL/4 {
+						continue // too late to record the holder before its lease ends
+					}
+					h.enter(t, g)
+					if !dies {
+						outcomes, err := b.Renew(t.Context(), []driver.Grant{g})
+						assert.NoError(t, err)
+						assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+					}
+					h.leave(g)
+					if !dies {
+						assert.NoError(t, b.Release(t.Context(), g))
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	assert.Zero(t, h.readers+h.writers)
+	assert.Greater(t, h.together, 1)
+	t.Logf("at most %d readers at once; %d readers joined others", h.together, h.joins)
+}
+
+// While a transaction holds the lock with InTx, a reader is refused, and soon.
+func TestPostgresInTxKeepsReadersOut(t *testing.T) {
+	p := newPostgresTest(t)
+	require.NoError(t, p.Release(t.Context(), share(t, p.Backend, reading("job"))))
+	tx := p.begin(t)
+	require.NoError(t, p.InTx(t.Context(), tx, "job"))
+	start := time.Now()
+	assert.Equal(t, driver.Contended, refused(t, p.Backend, reading("job")).Reason)
+	assert.Less(t, time.Since(start), 3*time.Second)
+	require.NoError(t, tx.Commit())
+	share(t, p.Backend, reading("job"))
+}
+
+// The request of a waiting reader is never deposited in its process's row, so no release grants it exclusively. A
+// waiting writer of the same process deposits its request. Both acquire the lock soon after the release.
+func TestPostgresReadersAndWritersOfOneProcessWait(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 3)
+	for _, order := range [][]rowlock.Option{{rowlock.Shared(), nil}, {nil, rowlock.Shared()}} {
+		lease, err := c.members[0].Acquire(t.Context(), "job")
+		require.NoError(t, err)
+		type held struct {
+			le *rowlock.Lease
+			at time.Time
+		}
+		got := make(chan held, 4)
+		for _, m := range c.members[1:] {
+			for _, opt := range order {
+				waits := make(chan struct{}, 100)
+				opts := []rowlock.Option{rowlock.Tracing(&rowlock.Trace{Waiting: func(rowlock.WaitingEvent) { waits <- struct{}{} }})}
+				if opt != nil {
+					opts = append(opts, opt)
+				}
+				go func() {
+					le, err := m.Acquire(t.Context(), "job", opts...)
+					got <- held{le, time.Now()}
+					if assert.NoError(t, err) {
+						assert.NoError(t, le.Release(t.Context()))
+					}
+				}()
+				within(t, waits)
+			}
+		}
+		c.waits(t, 2)
+		deposits := int64(2)
+		if order[0] != nil {
+			deposits = 0 // the reader is the first waiter of each process, and only the first waiter sends requests
+		}
+		until(t, "only writers deposit their requests", func() bool {
+			return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL") == deposits
+		})
+		released := time.Now()
+		require.NoError(t, lease.Release(t.Context()))
+		var last time.Time
+		for range 4 {
+			h := within(t, got)
+			require.NotNil(t, h.le)
+			last = h.at
+		}
+		t.Logf("the last of four acquired the lock %s after the release", last.Sub(released))
+		c.waits(t, 0)
+	}
+}
+
+// The release of the last reader wakes a writer of another process before its next poll, and the release of a writer
+// wakes every waiting reader.
+func TestPostgresReleasesWakeReadersAndWriters(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 4)
+	var longest time.Duration
+	for range 5 {
+		reader, err := c.members[0].Acquire(t.Context(), "job", rowlock.Shared())
+		require.NoError(t, err)
+		got := make(chan *rowlock.Lease, 3)
+		wait := func(m *member, n int64, opts ...rowlock.Option) {
+			go func() {
+				le, err := m.Acquire(t.Context(), "job", opts...)
+				assert.NoError(t, err)
+				got <- le
+			}()
+			c.waits(t, n)
+		}
+		wait(c.members[1], 1)
+		until(t, "later readers are refused", func() bool {
+			le, err := c.members[2].TryAcquire(t.Context(), "job", rowlock.Shared())
+			if le != nil {
+				assert.NoError(t, le.Release(t.Context()))
+			}
+			return err != nil
+		})
+		start := time.Now()
+		require.NoError(t, reader.Release(t.Context()))
+		writer := within(t, got)
+		longest = max(longest, time.Since(start))
+		wait(c.members[2], 1, rowlock.Shared())
+		wait(c.members[3], 2, rowlock.Shared())
+		wait(c.members[0], 3, rowlock.Shared())
+		start = time.Now()
+		require.NoError(t, writer.Release(t.Context()))
+		var leases []*rowlock.Lease
+		for range 3 {
+			leases = append(leases, within(t, got))
+		}
+		longest = max(longest, time.Since(start))
+		for _, le := range leases {
+			assert.Equal(t, leases[0].Token(), le.Token())
+			assert.NoError(t, le.Release(t.Context()))
+		}
+		c.waits(t, 0)
+	}
+	t.Logf("from a release to the last of the next leases: at most %s", longest)
+}
