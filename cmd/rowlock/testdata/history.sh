@@ -38,14 +38,14 @@ code=0; rowlock history 2>err || code=$?
 test $code = 64
 
 # A run is recorded when it starts, so the history also shows a run that was killed.
-rowlock run job --ttl 6s --note killed -- sh -c 'echo >started; read _ <block' &
+rowlock run job --ttl 15s --note killed -- sh -c 'echo >started; read _ <block' &
 rowlock=$!
 read _ <started
 until rowlock history job -n 1 | grep -Eq ' running +- +- .* killed$'; do sleep 0.05; done
 rowlock history job --json -n 1 | tr -d ' \n' | grep -q '"outcome":"running","exit_code":null,"took_seconds":null,'
 kill -9 $rowlock
 wait $rowlock || true
-rowlock wait job --timeout 30s 2>/dev/null
+rowlock wait job --timeout 60s 2>/dev/null
 rowlock history job -n 1 >out
 grep -Eq ' unfinished +- +- .* killed$' out || { cat out; exit 1; }
 

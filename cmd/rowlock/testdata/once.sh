@@ -16,7 +16,7 @@ test "$(cat ran)" = 2026-11-23
 # A run that fails leaves the tick open. So does a run that is killed.
 code=0; rowlock run nightly --once=2026-11-24 -- sh -c 'exit 7' || code=$?
 test $code = 7
-code=0; rowlock run nightly --once=2026-11-24 --ttl=1s -- sh -c 'kill -KILL $PPID; sleep 60' || code=$?
+code=0; rowlock run nightly --once=2026-11-24 --ttl=15s -- sh -c 'kill -KILL $PPID; sleep 60' || code=$?
 test $code = 137
 rowlock run nightly --once=2026-11-24 --on-conflict=wait -- sh -c 'echo "$ROWLOCK_TICK" >>ran'
 test "$(tail -n 1 ran)" = 2026-11-24

@@ -10,5 +10,5 @@ code=0; rowlock run job -- true 2>/dev/null || code=$?
 test $code = 75
 kill -9 $rowlock
 wait $rowlock || true
-rowlock run job --wait 10s -- true 2>/dev/null
+rowlock run job --wait 60s -- true 2>/dev/null
 wait
