@@ -25,8 +25,8 @@ func (b *bench) log(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%6.1f s  "+format+"\n", append([]any{time.Since(b.began).Seconds()}, args...)...)
 }
 
-// counted returns the addresses of the servers of store s. If other servers are needed to count requests, it returns
-// their addresses.
+// counted returns the addresses of servers that count the requests they receive. If the usual servers of store s do not
+// count requests, it returns the addresses of other servers.
 func (b *bench) counted(ctx context.Context, s store) ([]string, error) {
 	if s.serveCounted != nil {
 		s.serve = s.serveCounted
@@ -34,7 +34,7 @@ func (b *bench) counted(ctx context.Context, s store) ([]string, error) {
 	return b.world.ready(ctx, s)
 }
 
-// section measures the figures of store s for table t.
+// section runs the measurement of table t for store s. It returns the section of the report that shows the results.
 func (b *bench) section(ctx context.Context, t table, s store) (report.Section, error) {
 	b.log("%s: %s", t.name, s.title)
 	began, load := time.Now(), loadAverage()

@@ -19,13 +19,13 @@ const (
 
 // bloat has the statements that measure the size of a lease table.
 type bloat struct {
-	engine string // if empty, the store is a file, and its size is measured
+	engine string // the kind of server to start; if empty, the store is a SQLite file
 	size   string // the statement for the size of the table and its indexes, in bytes
 	hot    string // the statement for the share of updates that touched no index, if the server reports that share
 }
 
-// bloats measures the size of a table and its indexes after a number of cycles on a hundred names.
-// The server runs without flushing to disk, which does not affect the size.
+// bloats measures the size of the lease table and of its indexes. Before that, clients acquire and release a hundred
+// names many times. The server does not flush to disk. That makes the measurement faster, and does not affect the size.
 func (b *bench) bloats(ctx context.Context, s store) ([]report.Row, error) {
 	d := s.sql
 	at, err := s.serve(ctx, b.world)
@@ -80,7 +80,8 @@ func (b *bench) bloats(ctx context.Context, s store) ([]report.Row, error) {
 	return rows, nil
 }
 
-// churn runs a number of cycles. Its clients use different names, so none waits for another.
+// churn acquires and releases names, as often as the parameter cycles says. Its clients use different names, so no
+// client waits for another.
 func (b *bench) churn(ctx context.Context, s store, dsn string, cycles int) error {
 	l, _ := s.lock(s.sql.rows)
 	locker, leave, err := l.locker(ctx, []string{dsn})

@@ -64,7 +64,7 @@ func (w *worker) many(ctx context.Context, l lock) error {
 		}
 	}
 	w.tell("still", full)
-	os.Exit(0) // exits without releasing the ten thousand leases, because releases are not measured here
+	os.Exit(0) // Exits without releasing the leases, because this measurement does not include releases.
 	return nil
 }
 

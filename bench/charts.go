@@ -7,8 +7,10 @@ type picture struct {
 	name, table string
 	chart       report.Chart
 	show        func(report.Row) bool
-	value, to   string // keys of two figures: one for the mark, and one for the end of the mark's thin line
-	label       func(report.Row) string
+	// The keys of two figures. The first is drawn as the mark. The second is the end of the thin line that starts at
+	// the mark.
+	value, to string
+	label     func(report.Row) string
 }
 
 func pictures() []picture {
@@ -27,10 +29,10 @@ func pictures() []picture {
 			Note: "From the call of the release to the return of the next holder's acquire: median … 99th percentile, on a logarithmic scale. Shorter is better."},
 			eight, "p50_us", "p99_us", name},
 		{"fairness", "handover", report.Chart{Title: "Fairness: the least served of eight processes", Words: report.Share, Line: 0.5,
-			Note: "The share of an equal distribution that it gets, when all acquire as often as they can. The dashed line is half of an equal share."},
+			Note: "All processes acquire as often as they can. 1.00: the process gets as many grants as the average process. The dashed line is half of that."},
 			eight, "least", "", name},
 		{"cycle", "cycle", report.Chart{Title: "Acquire and release of a free name", Words: report.Share, Line: 1,
-			Note: "Cycles per second, relative to the store's bare statements (the dashed line). Longer is better."},
+			Note: "Acquires and releases per second, divided by those of the minimum work in the same store (the dashed line). Longer is better."},
 			one, "ratio", "", name},
 		{"herd", "herd", report.Chart{Title: "Cost of a hand-over with a thousand waiters", Log: true, Words: report.Tenths,
 			Note: "Statements, requests or commits for each hand-over, counted by the server, on a logarithmic scale. Fewer is better."},
@@ -39,13 +41,13 @@ func pictures() []picture {
 			Note: "Time until another process has the lock. Leases end after their TTL of three seconds, session locks when the connection ends."},
 			all, "killed_next_ms", "", name},
 		{"rows", "rows", report.Chart{Title: "Cost of a cycle in a table of many rows", Words: report.Share, Line: 1,
-			Note: "Median in a table of one row (the dashed line), divided by the median in this table. Longer is better."},
+			Note: "The median time in a table of one row, divided by the median time in the larger table. The dashed line means equally fast. Longer is better."},
 			one, "ratio_p50", "", name},
 		{"clients", "clients", report.Chart{Title: "Many clients, each with a name of its own", Log: true, Words: report.Count,
-			Note: "Cycles per second, on a logarithmic scale, compared with the bare statements of the same number of clients."},
+			Note: "Acquires and releases per second, on a logarithmic scale, beside the minimum work with the same number of clients. Longer is better."},
 			all, "per_s", "", clients},
 		{"bloat", "bloat", report.Chart{Title: "Size of the table after the given number of cycles on a hundred names", Words: report.Bytes, Binary: true,
-			Note: "Without indexes that are stored separately. Space of old row versions is reused, on PostgreSQL when no snapshot needs them."},
+			Note: "Separately stored indexes are not included. The space of old row versions is reused. PostgreSQL reuses it when no snapshot needs them."},
 			all, "table_bytes", "", name},
 	}
 }

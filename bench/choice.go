@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// choice names one store of one table, which is to be measured.
+// choice is one measurement that will run: one table, for one store.
 type choice struct {
 	table table
 	store store
@@ -31,7 +31,7 @@ func choose(only string) (chosen []choice, err error) {
 	}
 	for _, name := range strings.Split(only, ",") {
 		if !known[name] {
-			return nil, fmt.Errorf("-only=%s: there are %s, each with or without /%s", name, strings.Join(tableNames(), ", "), strings.Join(everywhere, ", /"))
+			return nil, fmt.Errorf("-only=%s: the tables are %s; each may be followed by one store: /%s", name, strings.Join(tableNames(), ", "), strings.Join(everywhere, ", /"))
 		}
 	}
 	return chosen, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// clients measures cycles of several clients that run at the same time, each with its own name and connections.
-// It also measures the floor (the bare statements) with the same number of clients.
+// clients measures cycles of several clients that run at the same time, each with its own name and connections. With
+// the same number of clients, it also measures the minimum work of any lock in the same store.
 func (b *bench) clients(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.world.ready(ctx, s)
 	if err != nil {

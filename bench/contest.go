@@ -17,14 +17,14 @@ type runs struct {
 // contender is one implementation that is compared with others.
 type contender struct {
 	name, kind string
-	floor      string // the name of the contender that is the baseline of the ratio
+	floor      string // the name of the contender by whose speed the speed of this one is divided
 	cycle      func(context.Context) error
 	close      func()
 	failed     error // if not nil, the contender is not measured
 }
 
-// contest measures all contenders alternately, once per round. So a change in the speed of the machine affects all
-// of them.
+// contest measures all contenders alternately, once per round. So if the machine becomes slower or faster, all
+// contenders are affected alike.
 func (b *bench) contest(ctx context.Context, r runs, all []contender, count meter) ([]report.Row, error) {
 	defer func() {
 		for _, one := range all {

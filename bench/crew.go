@@ -19,9 +19,9 @@ type event struct {
 	text   string
 }
 
-// crew has the worker processes of one crowd, and the events that they have reported. While polite is true,
-// a member that has released the lock requests it again only after another member has acquired it.
-// So each hand-over is between two members.
+// crew has the worker processes of one crowd, which is a group of clients that want the same lock. It also has the
+// events that these processes have reported. While polite is true, a member that has released the lock requests it
+// again only after another member has acquired it. So each hand-over is between two members.
 type crew struct {
 	mu        sync.Mutex
 	events    []event
@@ -107,8 +107,7 @@ func (c *crew) count(kind string) (n int) {
 	return n
 }
 
-// await returns when the function so returns true, or when a process has failed. It calls this function after each
-// event.
+// await returns when the condition so is true, or when a process has failed. It checks the condition after each event.
 func (c *crew) await(ctx context.Context, so func() bool) error {
 	for {
 		c.mu.Lock()

@@ -18,7 +18,8 @@ const mostProcesses = 8
 // of a prepared statement.
 const warmUp = 2
 
-// crowd describes members in several processes that all want the same lock. They are the contenders.
+// crowd describes a group of clients in several processes that all want the same lock. A client is called a member or a
+// contender.
 type crowd struct {
 	lock       lock
 	contenders int
@@ -27,9 +28,9 @@ type crowd struct {
 	slots      int  // if not 0, each member wants any of this number of slots
 }
 
-// crowds measures each crowd once per round, and returns the medians of the rounds. After a crowd has failed,
-// it is not measured again. If the function before is not nil, crowds calls it first for each crowd. That function
-// measures a baseline for that crowd, for the length of a round.
+// crowds measures each crowd once per round, and returns the medians of the rounds. After a crowd has failed, it is not
+// measured again. The parameter before is a function that measures a baseline for a crowd, for the length of a round.
+// If it is not nil, crowds calls it before each measurement of a crowd.
 func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []crowd, before func(context.Context, crowd, time.Duration)) ([]report.Row, error) {
 	repeats, failed := make([][]map[string]float64, len(all)), make([]error, len(all))
 	for repeat := range r.rounds {
@@ -81,7 +82,8 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	}
 	defer crew.dismiss()
 	crew.tellAll("start")
-	sleep(ctx, max(warmUp*r.round, time.Duration(c.contenders*(1+5*c.slots))*time.Millisecond)) // each member first tries every slot
+	// A crowd with slots needs longer, because each member first tries every slot.
+	sleep(ctx, max(warmUp*r.round, time.Duration(c.contenders*(1+5*c.slots))*time.Millisecond))
 
 	before, err := count.read(ctx)
 	if err != nil {
@@ -90,7 +92,8 @@ func (b *bench) handOver(ctx context.Context, s store, at []string, r runs, c cr
 	began := time.Now()
 	sleep(ctx, r.round)
 	for end := time.Now().Add(b.plan.patience); len(passes(crew.since(began, time.Now()))) == 0 && time.Now().Before(end) && ctx.Err() == nil; {
-		sleep(ctx, 10*time.Millisecond) // waits longer than a short round, because a member may poll only once a second
+		// After a short round, waits for the first hand-over, because a member may poll only once a second.
+		sleep(ctx, 10*time.Millisecond)
 	}
 	ended := time.Now()
 	after, err := count.read(ctx)

@@ -17,8 +17,8 @@ const (
 	updateProtected = "UPDATE bench_protected SET n = n + 1 WHERE id = 1"
 )
 
-// fenced is one database and a lease that has sealed its fence. The baseline is a transaction without a fence:
-// begin, one update, commit.
+// fenced is one database and one lease. The lease is already sealed, so the database rejects older leases. The baseline
+// is a transaction without a fence: begin, one update, commit.
 type fenced struct {
 	name  string
 	db    *sql.DB

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// candidates lists the constructors of rowlock that the figures on the pages compare.
-// The fields store and lock name the row of the tables that has their figures.
+// candidates lists the constructors of rowlock that the figures on the pages compare. The fields store and lock say
+// which row of the benchmark's tables contains the figures of a constructor.
 var candidates = []struct{ constructor, store, lock string }{
 	{"sqllock.Pgx", "postgres", "lease row, pgx"},
 	{"sqllock.Postgres", "postgres", "lease row, database/sql"},
@@ -49,9 +49,9 @@ var compared = []struct{ library, store, lock string }{
 	{"etcd's concurrency.Mutex", "etcd", "concurrency.Mutex, a session each"},
 }
 
-// marked matches the places where a page contains figures. The comment that marks such a place selects
-// the rows of its table. It lists constructors of backends, or says "all" for all backends. With "peers", the table
-// compares rowlock with other libraries.
+// marked matches the places where a page contains figures. A comment marks such a place, and says what the table there
+// contains. If the comment lists constructors of backends, the table has their rows. If the comment says "all", the
+// table has the rows of all backends. If the comment says "peers", the table compares rowlock with other libraries.
 var marked = regexp.MustCompile(`(?s)(<!-- figures: ([^>]*) -->\n).*?(<!-- end of figures -->)`)
 
 // withFigures returns the text of a page with the figures from the tables in the folder.

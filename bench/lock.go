@@ -16,15 +16,16 @@ type lock struct {
 	kind  string        // report.Floor, report.Rowlock or report.Peer
 	floor string        // name of the lock in the same store that does the minimum work for this lock
 	alone bool          // its acquire does not wait, so no hand-over is measured
-	half  bool          // acquire is one bare durable update, and release is another
+	half  bool          // acquire only updates a row and flushes the update to disk, and so does release
 	only  bool          // only its hand-over is measured
 	most  int           // the largest number of members, because each member has a connection; 0 means any number
-	keeps bool          // a lock of another library that renews its leases, so that a short TTL works
+	keeps bool          // true if another library renews its leases by itself, so that a short TTL can be used
 	ttl   time.Duration // only for rowlock; 0 means the default
 	count counter       // if nil, the counter of the store is used
 
 	backend func(ctx context.Context, at []string) (driver.Backend, func(), error) // set for rowlock
-	open    func(ctx context.Context, at []string, t task) (*party, error)         // set for other libraries
+	// set for locks that are not rowlock's
+	open func(ctx context.Context, at []string, t task) (*party, error)
 }
 
 // task describes what the members of a party acquire.

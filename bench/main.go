@@ -35,7 +35,7 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "measure only these tables, or single stores of them, such as handover,cycle/redis; the tables are "+strings.Join(tableNames(), ", "))
+	only := flag.String("only", "", "measure only these tables, separated by commas; cycle/redis measures the table cycle for the store redis only; the tables are "+strings.Join(tableNames(), ", "))
 	quick := flag.Bool("quick", false, "a short run to check that the benchmark works; its figures mean little and are written only if -out is set")
 	scale := flag.Float64("scale", 1, "multiply the length of all measurements by this factor")
 	missing := flag.Bool("missing", false, "measure only what has no results yet, for example after an interruption")
@@ -90,8 +90,8 @@ func run(ctx context.Context, only string, missing, quick bool, scale float64, r
 	return errors.Join(failures...)
 }
 
-// measure measures the chosen stores, and writes a table each time a store of that table was measured.
-// So the results remain even if a later measurement fails.
+// measure runs the chosen measurements. After each measurement it writes the table. So the results remain even if a
+// later measurement fails.
 func (b *bench) measure(ctx context.Context, chosen []choice, out string) (failures []error) {
 	var mu sync.Mutex
 	one := func(c choice) {

@@ -9,7 +9,8 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// held measures a process that holds many leases for the time in the plan, with each lock in s.many.
+// held measures what many leases cost the process that holds them. It runs one measurement for each lock that s.many
+// names. The plan says how many leases the process holds, and for how long.
 func (b *bench) held(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
 	if err != nil {

@@ -103,8 +103,10 @@ func preparePostgres(ctx context.Context, at []string) error {
 	if _, err := askSQL(ctx, "pgx", at[0], passedTable); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	_, _ = askSQL(ctx, "pgx", at[0], "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // fails unless the server loaded the extension at its start
-	_ = preparePglock(at)                                                                 // ignores the error, because measuring the lock returns it again
+	// The result is ignored: this statement fails if the server did not load the extension when it started.
+	// countedPostgres then uses another server.
+	_, _ = askSQL(ctx, "pgx", at[0], "CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+	_ = preparePglock(at) // ignores the error, because measuring the lock returns it again
 	_ = prepareGoose(ctx, "pgx", at, newGoosePostgres)
 	return nil
 }

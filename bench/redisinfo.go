@@ -25,11 +25,12 @@ func redisVersion(ctx context.Context, at []string) (string, error) {
 	return "", errors.New("the server does not report its version")
 }
 
-// If a script calls a command, the server counts the command as if a client had sent it. So these variables name only
-// commands that clients send, and that no script of the measured libraries calls.
+// These variables name the commands that are counted. Redis counts a command that a script calls as if a client had
+// sent it. So only those commands are counted that clients send, and that no script of the measured libraries calls.
 var (
 	countRequests = countCommands("set|eval|evalsha|blpop|rpush|subscribe|unsubscribe|ping")
-	countScripts  = countCommands("eval|evalsha|ping") // for a library whose scripts call SET, so that SET cannot be counted
+	// Used for a library whose scripts call SET. SET is not counted there.
+	countScripts = countCommands("eval|evalsha|ping")
 )
 
 // countCommands counts the commands that clients have sent to all nodes.

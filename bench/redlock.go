@@ -12,8 +12,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// redlockTTL is short, because a new server grants locks only after MaxTTL. The new server may replace a lost server
-// that has granted leases of that length.
+// redlockTTL is the TTL of the leases, and also the backend's MaxTTL. It is short, because a new server grants locks
+// only after MaxTTL has passed. The reason for that wait: the server may have lost its data, and with the data a lease
+// that is not yet over.
 const redlockTTL = 3 * time.Second
 
 // redlockStore is a number of independent Redis servers in memory.

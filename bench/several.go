@@ -18,8 +18,8 @@ const (
 	oneName      = "`Acquire` of one name"
 )
 
-// several compares calls for several names, for a tick, and of readers, with a cycle of one name. It also compares the hand-over
-// of slots with that of one name.
+// several compares the time of these calls with an acquire and release of one name: calls that acquire several names,
+// calls of Once, and shared acquires. It also compares the hand-over of slots with the hand-over of one name.
 func (b *bench) several(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
 	if err != nil {
@@ -90,7 +90,8 @@ func reads(locker *rowlock.Locker, name string) func(context.Context) error {
 
 // ticks returns a function that runs a job of no work for the next tick.
 func ticks(locker *rowlock.Locker) func(context.Context) error {
-	tick := time.Now().UnixNano() // larger than the ticks of earlier runs on the same server
+	// Each tick must be larger than those before, also larger than those of earlier runs on the same server.
+	tick := time.Now().UnixNano()
 	return func(ctx context.Context) error {
 		tick++
 		return rowlock.Once(ctx, locker, "once", strconv.FormatInt(tick, 10), func(context.Context, *rowlock.Lease) error { return nil })

@@ -115,7 +115,8 @@ func askSQL(ctx context.Context, driver, dsn, query string) (answer string, err 
 	return answer, err
 }
 
-// countSQL returns a counter. Its meters read the number with the statement query.
+// countSQL returns a counter. The meters that this counter creates run the statement in the parameter query to read the
+// number.
 func countSQL(driver, query string) counter {
 	return func(ctx context.Context, at []string) (meter, func(), error) {
 		db, err := sql.Open(driver, at[0])

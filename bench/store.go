@@ -38,8 +38,9 @@ type dialect struct {
 	fresh   func(ctx context.Context, w *world, at, name string) (string, error) // creates an empty database
 	name    string                                                               // an SQL expression for the name of a row
 	touch   string                                                               // the statement that updates the row that its parameter names
-	tidy    []string                                                             // statements for the maintenance that a server otherwise does when it is idle
-	bloat   bloat
+	// statements that do maintenance now, which the server would otherwise do later, when it is idle
+	tidy  []string
+	bloat bloat
 }
 
 // meter reads a counter of a server, such as its number of commits.

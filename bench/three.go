@@ -7,17 +7,19 @@ import (
 	"github.com/rowlock/rowlock/bench/report"
 )
 
-// three is a baseline for the hand-over of a lease row: three bare durable updates, one after the other, with each kind
-// of connection. Together, the updates stand for the cost of a hand-over that does not notify the next process. The
-// updates are measured just before each crowd of rowlock that is compared with them, because the speed of a disk may
-// double within an hour. The updates are measured without a delay, and also with a delay before each update. The delay
-// is as long as a hold. It matters because a hand-over comes after a hold, and a machine is slower just after it was
-// idle.
+// three is a baseline for the hand-over of a lease row. It consists of three updates of a row, one after the other,
+// each flushed to disk. There is one such baseline for each kind of connection. The three updates stand for the cost of
+// a hand-over that does not notify the next process. They are measured just before the crowd of rowlock that is
+// compared with them, because the speed of a disk may double within an hour. Each baseline is measured twice: without
+// delays, and with a delay before each update. The delay is as long as a holder keeps the lock. The delay matters
+// because a machine is slower just after it was idle.
 type three []*threeUpdate
 
 type threeUpdate struct {
-	name   string
-	floor  string        // the name of the lock that makes these updates; locks with this floor are compared with the baseline
+	name string
+	// The name of the lock that makes these updates. Other locks that name it as their floor are compared with this
+	// baseline.
+	floor  string
 	rest   time.Duration // the delay before each update
 	party  *party
 	took   []time.Duration

@@ -30,8 +30,8 @@ type client struct {
 	db    *sql.DB
 }
 
-// The conformance suite with lib/pq drops no replies. lib/pq ignores that the context of a call has ended,
-// and waits for the reply until the connection ends (TestSilenceWithPQ).
+// These are the faults that the conformance suite can cause with lib/pq. It cannot drop replies: after the context of a
+// call has ended, lib/pq still waits for the reply until the connection ends (TestSilenceWithPQ).
 var (
 	_ locktest.Closer      = (*network)(nil)
 	_ locktest.Expirer     = (*network)(nil)

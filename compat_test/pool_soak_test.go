@@ -33,7 +33,8 @@ const (
 	soakPool    = 4
 	soakWorkers = 6
 	soakTTL     = 4 * time.Second
-	soakCalm    = 2 * soakTTL // the time between two faults, long enough that the last fault no longer explains a lost lease
+	// The time between two faults. After this time, the last fault can no longer be the reason for a lost lease.
+	soakCalm = 2 * soakTTL
 )
 
 func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // without this, the driver would log each broken connection

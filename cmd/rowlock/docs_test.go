@@ -110,7 +110,9 @@ func (c *console) add(b docs.Block) {
 
 func (c *console) run(t *testing.T) {
 	c.place = newWorkplace(t)
-	c.place.env = append(c.place.env, "ROWLOCK_STORE=local") // with this value rowlock prints no notice about the default store, as on a reader's terminal
+	// At a terminal, rowlock prints no notice about the default store. The shell here has no terminal. This value also
+	// suppresses the notice.
+	c.place.env = append(c.place.env, "ROWLOCK_STORE=local")
 	c.furnish(t)
 	var script strings.Builder
 	var judged []int

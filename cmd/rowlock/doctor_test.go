@@ -246,7 +246,8 @@ func TestDoctorFindsAPooler(t *testing.T) {
 	w := newWorkplace(t)
 	pooled, direct := testenv.PgBouncer(t)
 	migrated(t, w, direct)
-	for range 3 { // a named prepared statement could fail behind a pooler only when it is executed again
+	// Runs doctor several times. Behind a pooler, a named prepared statement may fail only when it runs again.
+	for range 3 {
 		found, d := w.doctor(t, pooled)
 		assert.Equal(t, []string{"problem durability", "warning pooler"}, found, d.text())
 	}

@@ -19,9 +19,10 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// If a holder can never seal, the error contains a command line that resets the mark. A shell can run this command line
-// as printed, whatever characters the names contain. After the reset this holder can seal. The holder that had sealed
-// before the reset is then rejected.
+// Sealing stores the holder's token in the database as a mark. A holder whose token is smaller than the mark can never
+// seal. The error then contains a command line that resets the mark. A shell can run this command line as printed,
+// whatever characters the names contain. After the reset this holder can seal. The holder that had sealed before the
+// reset is then rejected.
 func TestTheLineThatAnErrorPrintsResets(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]struct {

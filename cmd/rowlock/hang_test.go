@@ -52,7 +52,8 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 			{"migrate", "up"},
 		} {
 			if args[0] == "migrate" && regexp.MustCompile("^(redis|redlock|etcd|zk)").MatchString(store) {
-				continue // on a store without tables, migrate is a usage error, which the script keyvalue_usage tests
+				// These stores have no tables, so migrate is a usage error. The script keyvalue_usage tests that error.
+				continue
 			}
 			w := newWorkplace(t)
 			cases.Go(func() { unavailable(t, w, append([]string{"--store", store}, args...)) })

@@ -110,7 +110,8 @@ func redlockStore(tb testing.TB) func(testing.TB, workplace) string {
 	}
 }
 
-// giveVote lets a new server grant locks at once as a node of Redlock. Without giveVote the node would first wait.
+// giveVote lets a new server of a Redlock store grant locks at once. Otherwise a new server grants nothing at first,
+// because it may have lost its data.
 func giveVote(tb testing.TB, node *redis.Client, prefix string) {
 	tb.Helper()
 	run := node.InfoMap(tb.Context(), "server").Item("Server", "run_id")

@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 	leaks.Main(m)
 }
 
-// scriptTimeout is the time limit of a script. The test of a script that hangs fails. A script may wait up to a minute for
-// a lock, and leases in the scripts have a TTL of at least 15 s: with 6 s, a request has only one second, and on a loaded
-// machine PostgreSQL took longer.
+// scriptTimeout is the time limit of a script. If a script hangs, its test fails after this time. A script may wait up
+// to a minute for a lock. Leases in the scripts have a TTL of at least 15 s, because the TTL also limits how long a
+// request may take. With a TTL of 6 s the limit is one second, and PostgreSQL took longer on a loaded machine.
 const scriptTimeout = 2 * time.Minute
 
 // leftOut maps each script that does not run on some stores to these stores and the reason.
@@ -89,7 +89,7 @@ var (
 	ofForgetful = regexp.MustCompile("^(etcd|zookeeper)$")
 )
 
-// others is a pattern that matches a text if the pattern in the field than does not match the text.
+// others matches the texts that another pattern, in the field than, does not match.
 type others struct{ than *regexp.Regexp }
 
 func ofOthers(than *regexp.Regexp) others { return others{than} }
@@ -159,7 +159,8 @@ func isLeftOut(script, store string) (why string) {
 	return ""
 }
 
-// instead reports whether the reason, the parameter why, names another script that covers the store.
+// instead reports whether another script covers the store. That script is named in the parameter why, which is the
+// reason for leaving the first script out.
 func instead(why, store string) bool {
 	for _, word := range strings.FieldsFunc(why, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }) {
 		if _, err := os.Stat(filepath.Join("testdata", word+".sh")); err == nil {

@@ -20,7 +20,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	only := flag.String("only", "", "servers whose name and version contain this; the page stays as it is")
+	only := flag.String("only", "", "test only the servers whose name and version contain this text; the page is then not changed")
 	page := flag.String("page", "", "write the table into this file, between its two marks")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)

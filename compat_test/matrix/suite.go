@@ -31,8 +31,9 @@ type result struct {
 	suite
 	passed, skipped, failed int
 	problem                 string
-	absent                  bool // true if the missing release is expected
-	took                    time.Duration
+	// true if the release is known to be unavailable, so that the missing result is no failure
+	absent bool
+	took   time.Duration
 }
 
 const header = "| server | release | package | tests | cases kept | declared exceptions | broken |\n|---|---|---|---|---:|---:|---:|"
