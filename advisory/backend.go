@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-// Backend keeps locks as PostgreSQL advisory locks of sessions. It is safe for concurrent use. It borrows connections
-// from the caller's pool while it holds locks or while a request waits for a lock. It returns the connections after the
-// last release. It never closes the pool.
+// Backend implements locks with PostgreSQL's session-level advisory locks. It is safe for concurrent use. It borrows
+// connections from the caller's pool while it holds locks, and while its requests wait for locks. It returns the
+// connections after the last release. It never closes the pool.
 type Backend struct {
 	*store
 }
@@ -106,8 +106,9 @@ func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver
 	})
 }
 
-// acquire checks r, and calls the function by with the number of r's lock. It turns the error of by into an error of
-// the driver contract. The function by also returns the context that limited its last statement.
+// acquire checks r, computes the key of r's lock, and calls the function by with that key. The function by sends the
+// statements. It also returns the context that limited its last statement. If by fails, acquire converts the error to
+// one that package driver defines.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func(id int64) (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err

@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/advisory"
 )
 
-// If a locker is closed while its server does not answer, the locker closes its connection soon. It does not wait for a
-// long TTL, because no holder relies on the locks of a closed locker.
+// If a locker is closed while its server does not answer, the locker closes its connection after a short limit. It
+// does not wait as long as a TTL, because nobody relies on the locks of a closed locker.
 func TestCloseBeforeASilentServer(t *testing.T) {
 	t.Parallel()
 	dsn, proxy, err := through(database(t))

@@ -146,7 +146,7 @@ func through(dsn string) (string, *faultproxy.Proxy, error) {
 	return u.String(), p, nil
 }
 
-// Exempt returns the cases that the options of the backend exclude.
+// Exempt returns the conformance cases that cannot pass with the backend's options, with the reasons.
 func (n *network) Exempt() map[string]string { return n.exempt }
 
 func (n *network) Open(context.Context) (driver.Backend, error) {
@@ -179,6 +179,6 @@ func terminate(ctx context.Context, db *sql.DB, key int64) error {
 		if err := db.QueryRowContext(ctx, "SELECT count(*)"+holdersOf, key).Scan(&left); err != nil || left == 0 {
 			return err
 		}
-		time.Sleep(time.Millisecond) // polls, because the server does not notify a client of this
+		time.Sleep(time.Millisecond) // polls, because the server does not notify other clients when a session ends
 	}
 }

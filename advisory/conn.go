@@ -13,8 +13,8 @@ import (
 // conn is a connection borrowed from the caller's pool. No two methods may run at the same time,
 // except that interrupt may be called during wait.
 type conn interface {
-	// query runs a statement that returns one row. If once is true, the statement is not prepared,
-	// because a pooler may be in between and run the next statement on another server process.
+	// query runs a statement that returns one row. If once is true, query does not prepare the statement. Behind a
+	// pooler, the prepared statement could be in another server process than the one that executes it.
 	query(ctx context.Context, once bool, statement string, args []any, dest ...any) error
 	exec(ctx context.Context, statement string) error
 	// loginPID returns the process id of the server process that served the login, or 0 if the driver does not report
@@ -77,7 +77,7 @@ func (s sqlSource) open(ctx context.Context) (conn, error) {
 		discard(c)
 		return nil, err
 	}
-	back := func() { _ = c.Close() } // returns the connection to the pool; no caller can act on the error
+	back := func() { _ = c.Close() } // returns the connection to the pool; the error is dropped, because no caller could act on it
 	if raw == nil {
 		return &sqlConn{conn: c, back: back}, nil
 	}
@@ -97,7 +97,7 @@ func (s sqlSource) open(ctx context.Context) (conn, error) {
 // discard closes the connection c instead of returning it to its pool.
 func discard(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
-	_ = c.Close() // always returns an error, because the connection is already closed
+	_ = c.Close() // the error only says that the connection is closed, which is intended
 }
 
 // sqlConn is a connection of a driver other than pgx. Such a connection cannot be read between statements.

@@ -15,7 +15,7 @@ type pgxConn struct {
 	raw         *pgx.Conn
 	net         net.Conn
 	watchable   bool
-	with        func(func(*pgx.Conn) error) error // calls the function with the connection raw, which is reserved until the function returns
+	with        func(func(*pgx.Conn) error) error // calls the function with raw; no other code uses raw until the function returns
 	back        func()
 	discard     func()
 	interrupted atomic.Bool
@@ -49,7 +49,7 @@ func (c *pgxConn) wait() error {
 	err := c.with(func(raw *pgx.Conn) error {
 		for {
 			err := raw.PgConn().WaitForNotification(context.Background())
-			if err != nil { // without an error, a notification has arrived, for a channel on which the caller listens
+			if err != nil { // no error means that a notification arrived, because the application uses LISTEN on this connection; ignore it
 				return err
 			}
 		}
@@ -71,7 +71,7 @@ func interruptible(c net.Conn) bool { return c.SetReadDeadline(time.Time{}) == n
 
 func (c *pgxConn) interrupt() {
 	c.interrupted.Store(true)
-	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // this fails if the socket is closed; wait then returns without it
+	_ = c.net.SetReadDeadline(time.Unix(1, 0)) // fails if the socket is closed; then the read of wait ends without a deadline
 }
 
 // closeLimit is how long closeHard waits for the server to close its side of the connection. The server releases the
@@ -79,7 +79,7 @@ func (c *pgxConn) interrupt() {
 // locks free.
 const closeLimit = 250 * time.Millisecond
 
-// closeHard closes the connection raw. The connection may already be closed, or pgx may be closing it.
+// closeHard closes a connection. It also works if the connection is already closed, or while pgx is closing it.
 func closeHard(raw *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()

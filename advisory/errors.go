@@ -33,23 +33,23 @@ func (e *SchemaError) Error() string {
 // Unwrap returns the database's error.
 func (e *SchemaError) Unwrap() error { return e.Err }
 
-// PoolerError reports that a pooler may serve the connection with changing server processes.
-// Another client could then use the same process, and with it the session's locks.
+// PoolerError reports that a pooler may run the statements of one connection in different server processes. Another
+// client could then use the same server process, and so own the same locks.
 type PoolerError struct {
 	Told uint32 // the id of the server process that the login reported; 0 if unknown
 	PID  uint32 // the id of the server process that answered
-	Then uint32 // the id of the process that answered later or on a second connection; 0 if only Told and PID differ
+	Then uint32 // the id of the server process that answered a later statement or a second connection; 0 if no such process was seen
 }
 
 func (e *PoolerError) Error() string {
 	const remedy = "use a DSN that reaches Postgres directly, or a pooler in session mode with the option advisory.SessionPooler, or use sqllock, which works with any pooler"
 	if e.Then == 0 {
-		return fmt.Sprintf("the connection goes through a pooler (the login reported server process %d, but process %d answers), and session locks do not exclude in transaction mode: %s", e.Told, e.PID, remedy)
+		return fmt.Sprintf("the connection goes through a pooler (the login reported server process %d, but process %d answers), and locks of sessions are unsafe behind a pooler in transaction mode: %s", e.Told, e.PID, remedy)
 	}
-	return fmt.Sprintf("the pooler is in transaction mode (it moved the session from server process %d to %d), where session locks do not exclude: %s", e.PID, e.Then, remedy)
+	return fmt.Sprintf("the pooler is in transaction mode (it moved the session from server process %d to %d), where locks of sessions are unsafe: %s", e.PID, e.Then, remedy)
 }
 
-// plain reports whether err is an answer of the server after which the session can still be used.
+// plain reports whether err is an answer of the server that leaves the session usable.
 func plain(ctx context.Context, c conn, err error) bool {
 	state := sqlerror.State(err)
 	if state == "" || ctx.Err() != nil || c.closed() {
@@ -87,10 +87,10 @@ func explain(ctx context.Context, table sqltable.Table, operation string, key dr
 		return err
 	}
 	switch sqlerror.State(err) {
-	case "42P01", "3F000": // undefined table, which includes sequences; undefined schema
+	case "42P01", "3F000": // undefined_table (also for a sequence) and invalid_schema_name
 		return driver.Permanent(&SchemaError{Sequence: table.String() + "_token", Err: err})
 	case "42501":
-		return driver.Permanent(fmt.Errorf("%w: the role lacks a privilege: the documentation of package advisory lists what it needs", err))
+		return driver.Permanent(fmt.Errorf("%w: the role lacks a privilege: the documentation of package advisory lists the privileges that the role needs", err))
 	case "25006":
 		return driver.Permanent(fmt.Errorf("%w: the server is read-only: locks need the primary", err))
 	case "2200H":

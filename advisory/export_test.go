@@ -7,7 +7,8 @@ import (
 	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
-// OnSession runs a statement on the connection of b's first session. The backend does not know about the statement.
+// OnSession runs a statement on the connection of b's first session, without changing what b has recorded about that
+// session.
 func (b *Backend) OnSession(ctx context.Context, statement string) error {
 	se := b.locks.Sessions()[0].(*session)
 	if err := se.Take(ctx); err != nil {

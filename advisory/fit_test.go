@@ -196,7 +196,8 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// By default a backend leaves half of the pool to the work under its locks.
+// By default a backend borrows at most half of the pool. The other half is left for the work that runs while a lock is
+// held.
 func TestHalfOfThePoolIsLeft(t *testing.T) {
 	t.Parallel()
 	b := advisory.New(openPool(t, database(t), conns(3)))

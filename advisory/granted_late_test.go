@@ -28,7 +28,7 @@ func TestAWaitThatEndsAsItIsGranted(t *testing.T) {
 	holds, waits := advisory.New(openPool(t, server.DSN), advisory.NoToken()), advisory.New(openPool(t, server.DSN), advisory.NoToken())
 	g := acquire(t, holds, "a")
 	got, failed := w.waitFor(limited(t), waits, request("a"))
-	stopped := 0 // the process id of a server process that is suspended until its wait has timed out
+	stopped := 0 // the id of the waiter's server process, which the test suspends until its wait has timed out
 	w.becomes("the waiter is suspended", func() bool {
 		stopped = w.number("SELECT coalesce(min(pid), 0)" + here + " AND NOT granted")
 		if stopped == 0 {
@@ -38,7 +38,7 @@ func TestAWaitThatEndsAsItIsGranted(t *testing.T) {
 		if w.hasWaiter() {
 			return true
 		}
-		require.NoError(t, syscall.Kill(stopped, syscall.SIGCONT)) // resumes the process, because it was suspended between two waits and not during a wait
+		require.NoError(t, syscall.Kill(stopped, syscall.SIGCONT)) // the process was suspended between two waits: resume it and try again
 		return false
 	})
 	t.Cleanup(func() { _ = syscall.Kill(stopped, syscall.SIGCONT) })

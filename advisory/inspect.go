@@ -42,8 +42,8 @@ func (h holder) String() string {
 	return b.String()
 }
 
-// readers returns how many sessions of list share a lock. A session can hold several shares, so there may be more
-// shares.
+// readers returns how many sessions of list hold a share. One session can hold several shares, so the number of shares
+// may be larger.
 func readers(list []holder) (n int) {
 	for _, h := range list {
 		if h.Shared {
@@ -65,7 +65,8 @@ func (se *session) holders(ctx context.Context, id sql.NullInt64) ([]holder, err
 	return list, err
 }
 
-// look runs a statement on a separate connection from the pool. Any kind of pooler may be in between.
+// look runs one statement on a separate connection from the pool. Unlike a lock, the statement is safe behind any kind
+// of pooler, so look does not check for one.
 func (s *store) look(ctx context.Context, verb string, args []any, dest any) error {
 	if err := s.ready(ctx); err != nil {
 		return err

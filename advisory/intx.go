@@ -37,7 +37,7 @@ func TxWait(d time.Duration) TxOption { return func(o *txOptions) { o.wait = d }
 // TxShared acquires the lock in shared mode.
 func TxShared() TxOption { return func(o *txOptions) { o.shared = true } }
 
-// These are the shortest and the longest mean delay between two attempts of an InTx that waits.
+// While InTx retries, the mean delay between two attempts grows from firstTxPause to longTxPause.
 const (
 	firstTxPause = 5 * time.Millisecond
 	longTxPause  = 100 * time.Millisecond
@@ -47,9 +47,9 @@ const (
 // behind a pooler in transaction mode. It excludes every other InTx of that name and every lease of a [Backend] on the
 // same database.
 //
-// If another holder has the lock, the error wraps a [*driver.Held], and tx can continue without the lock.
-// Treat any other error like the failure of another statement of tx. The context ctx limits the retries
-// and each statement. If ctx ends while a statement runs, the driver ends the transaction.
+// If another holder has the lock, the error wraps a [*driver.Held], and tx can continue without the lock. Any other
+// error means that a statement of tx failed, so roll tx back. The context ctx limits the retries and each statement.
+// If ctx ends while a statement runs, the driver ends the transaction.
 func InTx(ctx context.Context, tx *sql.Tx, name string, opts ...TxOption) error {
 	if tx == nil {
 		return driver.Permanent(errors.New("advisory: InTx: the transaction is nil"))
@@ -69,7 +69,7 @@ func InTxPgx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) erro
 	})
 }
 
-// txStatements has the statements of InTx. They contain no table name.
+// txStatements has the statements of InTx. The table name is empty, because these statements use no table.
 var txStatements = load(sqltable.Table{})
 
 func inTx(ctx context.Context, name string, opts []TxOption, try func(statement string, id int64, dest ...any) error) error {
@@ -89,7 +89,7 @@ func inTx(ctx context.Context, name string, opts []TxOption, try func(statement 
 	for step := firstTxPause; ; step = min(2*step, longTxPause) {
 		locked, version := false, ""
 		if err := try(txStatements[verb], keyOf(key), &locked, &version); err != nil {
-			if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) { // if ctx ends during a statement, the connection ends, and the error may not mention ctx
+			if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) { // if ctx ends during a statement, the driver closes the connection, and its error may not wrap the error of ctx
 				err = fmt.Errorf("%w: %w", ended, err)
 			}
 			return fmt.Errorf("advisory: lock %q in the transaction: %w", key, oneline.Error(err))

@@ -24,7 +24,8 @@ func Key(namespace, name string) int64 {
 
 func keyOf(k driver.Key) int64 { return Key(k.Namespace, k.Name) }
 
-// checkKey applies the engine's rules for names. InTx receives its names from the caller, and not through the engine.
+// checkKey applies the engine's rules for names. InTx needs it, because the caller passes the name to InTx directly,
+// so the engine has not checked the name.
 func checkKey(key driver.Key) error {
 	switch {
 	case key.Name == "" || len(key.Name) > driver.MaxName:

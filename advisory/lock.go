@@ -15,8 +15,8 @@ import (
 // numbers of the old primary.
 const timelineShift = 40
 
-// lockNotAvailable is the SQLSTATE of a statement that reached lock_timeout. It waited either for the advisory lock,
-// or, after it got that lock, for the sequence, which another session had locked.
+// lockNotAvailable is the SQLSTATE of a statement that reached lock_timeout. The statement waited for the advisory
+// lock. Or it got that lock, and then waited for the sequence, which another session had locked.
 const lockNotAvailable = "55P03"
 
 // canceled is the SQLSTATE of a statement that was cancelled or reached statement_timeout.
@@ -52,7 +52,7 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 	case err != nil:
 		err = se.failed(ctx, h, err)
 		if verb == wait && sqlerror.State(err) == canceled && se.Broken == nil {
-			err = nil // a nil error means that the wait was cancelled, and that the caller may start another wait
+			err = nil // the server cancelled the wait: without an error, the caller starts another wait
 		}
 		return 0, false, err
 	case at != int64(se.pid):
@@ -68,7 +68,7 @@ func (se *session) take(ctx context.Context, verb string, h *holding) (token dri
 // the token, so it can fail with the lock held.
 func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	if se.Has(func(other *holding) bool { return other != h && other.ID == h.ID }) {
-		se.Broken = err // the server counts how often a session holds a lock, and no check would detect an extra hold
+		se.Broken = err // the session may now hold the lock twice, and a heartbeat cannot detect that; closing the session releases both
 		return driver.NotApplied(err)
 	}
 	var at int64
@@ -88,14 +88,15 @@ func (se *session) failed(ctx context.Context, h *holding, err error) error {
 // known.
 func (se *session) refusal(ctx context.Context, h *holding) error {
 	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
-	if err != nil { // the lock is held by a session that this query did not find
+	if err != nil { // a session holds the lock, but the query did not find that session
 		return refusedBy(nil, false)
 	}
 	return refusedBy(list, h.Shared)
 }
 
-// refusedBy returns the refusal of a lock that the sessions in list hold. If only readers hold the lock and refused is a
-// share, a writer waits.
+// refusedBy returns the refusal for a lock that the sessions in list hold. The parameter share says that the refused
+// request is for a share. Readers do not exclude each other, so if readers hold the lock, the reason for the refusal
+// is a waiting writer.
 func refusedBy(list []holder, share bool) *driver.Held {
 	held := &driver.Held{Reason: driver.Leased, Readers: readers(list)}
 	if share && held.Readers > 0 {

@@ -191,7 +191,7 @@ func TestRestartedServer(t *testing.T) {
 		began := time.Now()
 		over := make(chan time.Duration, 1)
 		stop := context.AfterFunc(lease.Context(), func() { over <- time.Since(began) })
-		require.NoError(t, end(), way) // returns when the server has ended
+		require.NoError(t, end(), way) // end returns when the server process has exited
 		gone := time.Now()
 		lostWithin(t, lease, gone, soon, rowlock.LostSession)
 		lostWithin(t, beside, gone, soon, rowlock.LostSession)

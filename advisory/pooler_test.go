@@ -102,8 +102,8 @@ func TestDoubtBehindASessionPooler(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 				defer cancel()
 				require.ErrorIs(t, b.Release(ctx, first), context.DeadlineExceeded)
-				proxy.DropReplies(0, faultproxy.Hang) // if no reply was sent in time, a later reply must not be dropped instead
-				proxy.Reset()                         // ends the session at once, before its other lease ends
+				proxy.DropReplies(0, faultproxy.Hang) // stops dropping replies, in case the unlock's reply has not arrived yet
+				proxy.Reset()                         // cuts the connection, so that the session ends before the TTL of its other lease
 			},
 			"an unlock that says no": func(first driver.Grant) {
 				require.NoError(t, b.OnSession(t.Context(), fmt.Sprintf("SELECT pg_advisory_unlock(%d)", advisory.Key("", "a"))))

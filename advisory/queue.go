@@ -24,7 +24,7 @@ func (se *session) Await(ctx context.Context, h *holding) (driver.Token, error) 
 	)
 	switch {
 	case !reserved || se.Broken != nil:
-	case err != nil: // the end of the connection ends the reservation
+	case err != nil: // closing the connection ends the reservation
 		se.Broken = err
 	default:
 		err = se.unreserve(ctx, h)
@@ -32,10 +32,10 @@ func (se *session) Await(ctx context.Context, h *holding) (driver.Token, error) 
 	return token, err
 }
 
-// refusalOfWait returns the refusal after a wait that timed out. If the lock was granted just before the timeout,
-// the session holds the lock. Then refusalOfWait marks the session as broken, so that it is closed.
-// The session holds no other locks. If readers hold the lock and h is a writer, refusalOfWait reserves the key, and sets
-// reserved if it succeeds.
+// refusalOfWait returns the refusal after a wait that timed out. If the lock was granted just before the timeout, the
+// session holds the lock. Then refusalOfWait marks the session as broken, so that the session is closed and the lock
+// becomes free. No other lock is lost, because a waiting session holds none. If readers hold the lock and h is a
+// writer, refusalOfWait reserves the key. It sets reserved if the server made the reservation.
 func (se *session) refusalOfWait(ctx context.Context, h *holding, reserved *bool) error {
 	list, err := se.holders(ctx, sql.NullInt64{Int64: h.ID, Valid: true})
 	if err == nil && slices.ContainsFunc(list, func(other holder) bool { return other.PID == int64(se.pid) }) {
@@ -51,7 +51,8 @@ func (se *session) refusalOfWait(ctx context.Context, h *holding, reserved *bool
 	return refusedBy(list, h.Shared)
 }
 
-// reserve runs the statement of verb, which reserves h's key or ends the reservation, and returns its answer.
+// reserve runs the statement reserve.sql or unreserve.sql on h's key, depending on verb. It returns whether the server
+// did so.
 func (se *session) reserve(ctx context.Context, verb string, h *holding) (done bool, err error) {
 	var at int64
 	err = se.query(ctx, verb, []any{h.ID, int64(se.pid)}, &at, &done)
@@ -61,8 +62,8 @@ func (se *session) reserve(ctx context.Context, verb string, h *holding) (done b
 	return done, err
 }
 
-// unreserve ends the reservation of h's key after the grant. If it fails, it marks the session as broken, so that both
-// end.
+// unreserve ends the reservation of h's key after the grant. If the statement fails, unreserve marks the session as
+// broken. Closing the session then ends the reservation and releases the lock.
 func (se *session) unreserve(ctx context.Context, h *holding) error {
 	_, err := se.reserve(ctx, "unreserve", h)
 	if err != nil {

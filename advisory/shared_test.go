@@ -130,8 +130,9 @@ func (w watcher) isReserved() bool {
 	return w.number("SELECT count(*)"+here+" AND objsubid = 2 AND mode = 'ExclusiveLock'") > 0
 }
 
-// A backend that has a share is not granted the lock exclusively, although the server would grant both to one session.
-// That holds for an attempt, and for a waiter that finds no connection for waiting.
+// While a backend has a share of a name, it is not granted the name exclusively, although the server would grant both
+// to one session. This is true for an attempt that does not wait, and for a waiter that finds no connection for
+// waiting.
 func TestAReaderDoesNotBecomeAWriter(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
@@ -146,7 +147,8 @@ func TestAReaderDoesNotBecomeAWriter(t *testing.T) {
 	assert.Zero(t, w.locks())
 }
 
-// Inspect describes the oldest share of the own process, and counts the readers. A forced release ends all shares.
+// Inspect describes the oldest share that this process holds, and counts the readers. A forced release ends all
+// shares.
 func TestInspectionOfReaders(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

@@ -152,7 +152,7 @@ type intruder struct {
 	trace string
 }
 
-// intrude opens a second connection, which stays in a transaction.
+// intrude opens a second connection, and begins a transaction on it that stays open.
 func (se *session) intrude(ctx context.Context) (conn, intruder, error) {
 	var found intruder
 	other, err := se.store.source.open(ctx)

@@ -12,7 +12,7 @@ var sqlFiles embed.FS
 // statements maps a verb to its statement: "lock" is the text of lock.sql.
 type statements map[string]string
 
-// load reads the statements, with the names of t instead of the default ones.
+// load reads the statements, and replaces the default names of table and sequence with the names in t.
 func load(t sqltable.Table) statements { return t.Statements(sqlFiles, "sql", `"`) }
 
 // The verbs that acquire a lock: the statement try does not wait; the statement wait waits in the server's queue.
@@ -21,7 +21,7 @@ const (
 	wait = "wait"
 )
 
-// verb returns the verb of the statement for this kind of lock.
+// verb returns the verb of the statement that acquires a share, a lock without a token, or a lock with a token.
 func (o *options) verb(verb string, shared bool) string {
 	switch {
 	case shared:

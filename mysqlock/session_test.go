@@ -86,7 +86,7 @@ func TestAConnectionNeverComesBackHolding(t *testing.T) {
 			proxy.Delay(0)
 			becomes(t, "the lock is free", func() bool { return s.holds(t, "b") == 0 })
 			if err := b.Release(limited(t), g); err != nil { // the server did not answer the first release in time, so the connection was closed
-				require.ErrorContains(t, err, "the lock ends with the connection")
+				require.ErrorContains(t, err, "the server releases the lock when it closes the connection")
 			}
 		}
 		idle(t, b)

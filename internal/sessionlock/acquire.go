@@ -13,10 +13,10 @@ func (s *Store[K]) Acquire(ctx context.Context, id K, r driver.Request) (driver.
 	return s.acquire(ctx, id, r, false, s.ask, s.refused)
 }
 
-// acquire reserves the lock in the bookkeeping, and calls the function ask to get the lock from the server. If a
-// holding of this store conflicts with the request, acquire calls the function refused with that holding. If the
-// function refused returns an error, acquire returns that error. If the function refused returns nil, the holding has
-// ended, and acquire starts over. The parameter queues says that the function ask waits in the server's queue if it can.
+// acquire adds the request to the bookkeeping (see [Holding]), and calls the function ask to get the lock from the
+// server. If another holding of this store conflicts with the request, acquire calls the function refused instead. If
+// refused returns an error, acquire returns that error. If refused returns nil, the conflicting holding has ended, and
+// acquire starts over. The parameter queues is true if the function ask may wait in the server's queue.
 func (s *Store[K]) acquire(ctx context.Context, id K, r driver.Request, queues bool,
 	ask func(context.Context, *Holding[K]) (driver.Grant, error), refused func(context.Context, *Holding[K]) error,
 ) (driver.Grant, error) {
@@ -49,9 +49,9 @@ func (s *Store[K]) acquire(ctx context.Context, id K, r driver.Request, queues b
 	}
 }
 
-// refused returns the error for a request that conflicts with h, or nil if h has ended. If no goroutine watches h's
-// connection between statements, the connection may have ended unnoticed. So the method first asks the server whether
-// the session still holds the lock.
+// refused returns the error for a request that conflicts with h, or nil if h has ended. Some connections cannot be
+// watched between statements, so they may have ended unnoticed. If h is on such a connection, the method first asks
+// the server whether the session still holds the lock.
 func (s *Store[K]) refused(ctx context.Context, h *Holding[K]) error {
 	s.mu.Lock()
 	refusal, noticed := s.refusal(h), !h.granted || h.session.watches

@@ -13,12 +13,13 @@ import (
 // was granted.
 //
 // AwaitBy calls the function refusal after each wait that timed out. The function refusal returns an error that names
-// the current holder. If the session is broken, the error is the reason for that. AwaitBy does not call refusal before
-// the first wait. The caller has just received a refusal, and the call would add a statement to every hand-over.
+// the current holder. If it marks the session as broken, AwaitBy returns that error as the result. AwaitBy does not
+// call refusal before the first wait. The caller has just received a refusal, and the call would add a statement to
+// every hand-over.
 //
-// AwaitBy gives up if the server does not answer within the duration each plus one TTL. If it is then uncertain
-// whether the session holds the lock, AwaitBy closes the session. That harms no other lock, because a waiting session
-// holds none.
+// AwaitBy gives up if the server does not answer within one TTL after the end of a wait of the length each. If it is
+// then uncertain whether the session holds the lock, AwaitBy marks the session as broken, so that the session is
+// closed. No other lock is lost, because a waiting session holds none.
 func (se *Session[K]) AwaitBy(ctx context.Context, h *Holding[K], each time.Duration,
 	refusal func(context.Context, *Holding[K]) error, wait func(context.Context, *Holding[K]) (driver.Token, bool, error),
 ) (driver.Token, error) {

@@ -7,8 +7,8 @@ import (
 )
 
 // A server grants a lock a second time to a session that already holds it. So the store records which locks this
-// process holds, and sends the server no request that conflicts with them. That record is called the bookkeeping. This
-// file implements it.
+// process holds, and sends the server no request that conflicts with them. That record is called the bookkeeping, and
+// each of its entries is a [Holding]. This file implements the bookkeeping.
 
 // Holding is an entry of the bookkeeping: a grant, or a request that is running. Its exported fields do not change.
 type Holding[K comparable] struct {
@@ -24,20 +24,21 @@ type Holding[K comparable] struct {
 	asking    chan struct{} // closed once the server has answered; the field granted is valid only after that
 	granted   bool          // the lock is held; its token may not be known yet
 	gone      chan struct{} // closed when the lock is released, lost or refused
-	unwanted  bool          // the holder has called Release, so it no longer relies on the lock
+	unwanted  bool          // the holder has called Release, so the holder no longer relies on the lock
 	releasing bool
 	session   *Session[K] // the session that holds the lock or requests it
 }
 
-// The method is reports whether g is the grant of h. If g's token is zero, the method does not compare tokens.
+// The method "is" reports whether g is the grant of h. If g's token is zero, the method does not compare tokens.
 func (h *Holding[K]) is(g driver.Grant) bool {
 	return h.Key == g.Key && h.grant.Nonce == g.Nonce && (g.Token == 0 || h.grant.Token == g.Token)
 }
 
-// barring returns another holding that conflicts with the request h, or nil. If two names map to the same lock of the
-// server, their requests also conflict. They would also conflict if they came from two processes. The parameter queues
-// says that the request waits in the server's queue, on a session without locks. Then the server excludes the shares
-// of this process, and no later reader overtakes the request. The caller holds mu.
+// barring returns another holding that conflicts with the request h, or nil. Requests for two names also conflict if
+// both names map to the same lock of the server, because the server would refuse one of them to another process. The
+// parameter queues is true if h waits in the server's queue, on a session without locks. An exclusive request that
+// waits there does not conflict with the shares of this process. The server itself makes the request wait until the
+// shares are released, and makes later readers wait behind it. The caller holds mu.
 func (s *Store[K]) barring(h *Holding[K], queues bool) *Holding[K] {
 	for _, other := range s.locks[h.ID] {
 		shares := other.Shared && (h.Shared && h.Key == other.Key || queues && !h.Shared)
@@ -48,7 +49,7 @@ func (s *Store[K]) barring(h *Holding[K], queues bool) *Holding[K] {
 	return nil
 }
 
-// refusal returns the error for a request that conflicts with h. This process has sent both. The caller holds mu.
+// refusal returns the error for a request of this process that conflicts with h. The caller holds mu.
 func (s *Store[K]) refusal(h *Holding[K]) *driver.Held {
 	if !h.granted {
 		return &driver.Held{Reason: driver.Contended, Holder: h.Holder}

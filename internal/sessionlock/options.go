@@ -27,8 +27,8 @@ func Limit(n, most int) (int, error) {
 	}
 }
 
-// Ready returns an error if a backend cannot send requests. If the backend was built with invalid options, that is the
-// error in the parameter made. If ctx has ended, it is the error of ctx.
+// Ready returns an error if a backend cannot send requests. The parameter made is the error of invalid options, or
+// nil. If made is not nil, Ready returns made. Otherwise, if ctx has ended, Ready returns the error of ctx.
 func Ready(ctx context.Context, made error) error {
 	if made != nil {
 		return driver.Permanent(made)
@@ -39,8 +39,8 @@ func Ready(ctx context.Context, made error) error {
 	return nil
 }
 
-// Keepable returns an error if r has the option MinHold or HandoverDelay. Both would have to close the lock
-// after its session has ended.
+// Keepable returns an error if r has the option MinHold or HandoverDelay. Both delay the next grant after a release,
+// but a session lock is free as soon as it is released.
 func Keepable(r driver.Request) error {
 	option := ""
 	switch {

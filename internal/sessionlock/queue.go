@@ -16,11 +16,11 @@ type Queuer[K comparable] interface {
 	Await(ctx context.Context, h *Holding[K]) (driver.Token, error)
 }
 
-// Await first makes one attempt, unless r.Waiting is set. If the attempt is refused, Await calls the function wait, and
-// the context that wait returns replaces ctx. Await then waits until no holding of this store conflicts. Last, it waits
-// in the server's queue, on a connection that holds no locks. If no connection is left for waiting, Await makes a
-// second attempt instead. The links of s must be Queuers. Await returns the context that limited its last step: ctx, or
-// the context from wait.
+// Await first makes one attempt, unless r.Waiting is set. If the attempt is refused, Await calls the function wait,
+// and the context that wait returns replaces ctx. Await then waits until no other holding of this store conflicts with
+// the request. Last, it waits in the server's queue, on a connection that holds no locks. If no connection is left for
+// waiting, Await makes a second attempt instead. Each [Link] of s must be a [Queuer]. Await also returns the context
+// that limited its last step: ctx, or the context that wait returned.
 func (s *Store[K]) Await(ctx context.Context, id K, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, context.Context, error) {
 	var held *driver.Held
 	if !r.Waiting {
@@ -52,11 +52,12 @@ func (s *Store[K]) askOrWait(ctx context.Context, h *Holding[K]) (driver.Grant, 
 	return s.ask(once, h)
 }
 
-// silence returns how long a waiter waits for an answer of the server, even if its context allows more.
+// silence returns how long a waiter waits for an answer of the server: one TTL, but at least a second. A longer limit
+// of the waiter's context does not change this.
 func silence(ttl time.Duration) time.Duration { return max(ttl, time.Second) }
 
-// waiter returns a new session for one waiter, or nil if the limit is reached. The session is not in the list
-// of sessions, so no other request uses it while it waits.
+// waiter returns a new session for one waiter, or nil if the limit of waiting sessions or of all sessions is reached.
+// The session is not in the list of sessions, so no other request uses it while it waits.
 func (s *Store[K]) waiter() *Session[K] {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,9 +35,9 @@ func (s *Store[K]) Release(ctx context.Context, id K, g driver.Grant) error {
 }
 
 // During calls work while this store holds the lock of id with this token. No other goroutine can use the session's
-// connection while work runs, so the lock is neither released nor granted again. During returns [driver.ErrNotHeld]
-// if this store does not hold the lock with this token. The function work gets the session's link, and must not use its
-// connection.
+// connection while work runs, so the lock is neither released nor granted again. During returns [driver.ErrNotHeld] if
+// this store does not hold the lock with this token. The function work gets the session's link, but must not send a
+// statement on the session's connection.
 func (s *Store[K]) During(ctx context.Context, id K, key driver.Key, token driver.Token, work func(context.Context, Link[K]) error) error {
 	s.mu.Lock()
 	var held *Holding[K]
@@ -66,8 +66,8 @@ func (s *Store[K]) During(ctx context.Context, id K, key driver.Key, token drive
 	return err
 }
 
-// The method answered looks for a running acquire request with this nonce. If there is one, the method waits until the
-// server has answered the request.
+// The method "answered" looks for a running acquire request with this nonce. If it finds one, it waits until the
+// server has answered that request.
 func (s *Store[K]) answered(ctx context.Context, id K, nonce driver.Nonce) error {
 	s.mu.Lock()
 	h := s.locks[id][nonce]

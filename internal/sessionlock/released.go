@@ -5,8 +5,8 @@ import "github.com/rowlock/rowlock/driver"
 // Remembered is how many releases a store remembers.
 const Remembered = 256
 
-// memory holds the most recent releases, so that a repeated release is not an error. A fixed size is enough,
-// because callers repeat a release within moments.
+// memory holds the most recent releases, so that a repeated release is not an error. A fixed size is enough, because a
+// caller that repeats a release does so soon after the first one.
 type memory struct {
 	list [Remembered]ending
 	next int
@@ -23,7 +23,7 @@ func (m *memory) add(g driver.Grant, err error) {
 	m.next = (m.next + 1) % len(m.list)
 }
 
-// The method of returns the result of the release of g. It returns ErrNotHeld if the memory does not contain that
+// The method "of" returns the result of the release of g. It returns ErrNotHeld if the memory does not contain that
 // release.
 func (m *memory) of(g driver.Grant) error {
 	for _, e := range m.list {

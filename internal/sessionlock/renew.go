@@ -86,7 +86,7 @@ func (se *Session[K]) prove(ctx context.Context, list []*Holding[K]) ([]driver.O
 		return nil
 	})
 	if err != nil && se.ctx.Err() != nil {
-		return lost, nil // the session has ended, and its locks with it
+		return lost, nil // the session has ended, so the server has released its locks
 	}
 	return outcomes, err
 }

@@ -17,7 +17,7 @@ type Session[K comparable] struct {
 
 	store *Store[K]
 	link  Link[K]
-	turn  chan struct{} // the turn, as a mutex: has capacity for one, and is full while a goroutine uses the session
+	turn  chan struct{} // the session's turn: a channel with capacity for one value, which is full while a goroutine uses the session
 	ctx   context.Context
 	end   context.CancelCauseFunc
 
@@ -25,7 +25,7 @@ type Session[K comparable] struct {
 	holdings map[*Holding[K]]struct{}
 	waiting  int // how many goroutines wait until they may use the session
 	over     bool
-	watches  bool // the link notices between turns if the connection ends
+	watches  bool // while no goroutine uses the session, the link notices if the connection ends
 }
 
 // newSession makes a session. Only the caller may use the session, until it calls Leave.
@@ -40,8 +40,8 @@ func (s *Store[K]) newSession() *Session[K] {
 // Context returns a context that ends when the session ends.
 func (se *Session[K]) Context() context.Context { return se.ctx }
 
-// Has calls the function such with each holding of the session, granted or only requested. It reports whether the
-// function returns true for one of them.
+// Has reports whether the function such returns true for a holding of the session. It checks granted holdings and
+// running requests.
 func (se *Session[K]) Has(such func(*Holding[K]) bool) bool {
 	se.store.mu.Lock()
 	defer se.store.mu.Unlock()
@@ -73,8 +73,8 @@ func (se *Session[K]) patience(about *Holding[K]) time.Duration {
 	return d
 }
 
-// waitForAnswer returns when the context in the parameter work has ended. It waits for at most the time that the
-// method patience returns.
+// waitForAnswer returns when the statements of Run are done, which ends the context work, or when the time that the
+// method patience returns is over.
 func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 	looks := time.NewTicker(answerLimit)
 	defer looks.Stop()
@@ -87,11 +87,11 @@ func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 	}
 }
 
-// Run calls work, which uses the connection, and then calls Leave. The caller must have reserved the session with
-// Take, TryTake or anyTurn. Run returns when ctx ends, but work may continue. Drivers close a connection when the
-// context of a statement ends. So the function work gets a context that ends later than ctx. The method patience
-// returns how much later. The caller of Run may have given up by then, so work itself must record its result in the
-// bookkeeping. The parameter about is the holding that work is for, or nil.
+// Run calls the function work, which uses the connection, and then calls Leave. The caller must have reserved the
+// session with Take, TryTake or anyTurn. Drivers close a connection when the context of a statement ends. So work gets
+// a context that ends later than ctx, by the time that the method patience returns. If ctx ends first, Run returns and
+// work continues. So work itself must record its result in the bookkeeping. The parameter about is the holding that
+// work is for, or nil.
 func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {

@@ -19,7 +19,8 @@ import (
 type Store[K comparable] struct {
 	Link func(*Session[K]) Link[K] // makes the Link of a new session
 
-	// If Together is true, this process can send two requests for the same lock to the server at the same time.
+	// If Together is true, two requests of this process for the same lock may run on the server at the same time.
+	// Otherwise the second request is refused, or waits, until the first one has ended.
 	Together bool
 
 	// Most is the largest number of connections. Waiting is how many of these connections may wait in the server's
@@ -42,7 +43,7 @@ type Store[K comparable] struct {
 type Link[K comparable] interface {
 	// Connect borrows a connection that can hold locks, unless the session already has one.
 	Connect(ctx context.Context) error
-	// Lock tries to acquire h's lock, and returns its token, or 0 if the token must be fetched by Number.
+	// Lock tries to acquire h's lock, and returns its token. It returns 0 if the token must come from [Store].Number.
 	// After an error, the session either does not hold the lock or is marked as broken.
 	Lock(ctx context.Context, h *Holding[K]) (driver.Token, error)
 	// Unlock releases h's lock. It returns driver.ErrNotHeld if the session had already ended. It also returns
@@ -76,7 +77,7 @@ var (
 	// of its locks.
 	ErrMissing = errors.New("the server does not hold a lock that this session acquired")
 
-	errEnding  = errors.New("the connection failed during the release; the lock ends with the connection")
+	errEnding  = errors.New("the connection failed during the release; the server releases the lock when it closes the connection")
 	errNotMine = errors.New("the grant is unknown to this backend")
 )
 

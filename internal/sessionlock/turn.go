@@ -2,9 +2,9 @@ package sessionlock
 
 import "context"
 
-// anyTurn reserves a session for the caller, until the caller calls Leave. It prefers an idle session.
-// If there is none, it makes a new session, or, if the limit is reached, waits for the session with the fewest
-// waiting goroutines.
+// anyTurn reserves a session for the caller, until the caller calls Leave. It prefers an idle session. If no session
+// is idle, it makes a new one. If the limit of sessions is reached, it waits for the session with the fewest waiting
+// goroutines.
 func (s *Store[K]) anyTurn(ctx context.Context) (*Session[K], error) {
 	for {
 		s.mu.Lock()
@@ -70,7 +70,7 @@ func (se *Session[K]) wait(ctx context.Context) error {
 	se.store.mu.Lock()
 	se.waiting--
 	se.store.mu.Unlock()
-	if err != nil && se.TryTake() { // if the session was kept only because this goroutine waited, Leave returns the connection
+	if err != nil && se.TryTake() { // this goroutine waits no longer, so the session may now be unneeded; if it is, Leave returns its connection
 		se.link.Unwatch()
 		se.Leave()
 	}

@@ -11,9 +11,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire makes one attempt, in one transaction. If the lock is free, the transaction puts an entry and reads the
-// lock's last tick (see rowlock.Once). Otherwise the transaction reads the holder's entry. If readers hold the lock, a
-// second request counts them. Acquire never overtakes waiters in the queue.
+// Acquire makes one attempt, in one transaction. If the lock is free, the transaction puts an entry (the key of one
+// acquisition, see key.go) and reads the lock's last tick (see rowlock.Once). Otherwise the transaction reads the
+// holder's entry. If readers hold the lock, a second request counts them. Acquire never overtakes waiters in the
+// queue.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	end, err := b.admit(ctx, r)
 	if err != nil {
@@ -29,8 +30,8 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return g, err
 }
 
-// admit refuses requests whose options etcd cannot keep. Otherwise it reserves the nonce until the caller calls the
-// function end.
+// admit refuses a request with an option that etcd cannot implement. Otherwise it reserves the request's nonce until
+// the caller calls the function end.
 func (b *Backend) admit(ctx context.Context, r driver.Request) (end func(), err error) {
 	switch {
 	case b.err != nil:
@@ -78,8 +79,8 @@ func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*s
 	}
 }
 
-// undo deletes the entry of a request that failed with err, because the request may have put it. For example, etcd
-// executes the request that uses up its space, and still answers "no space" (quotaApplierV3 in
+// undo deletes the entry of a request that failed with err, because the failed request may have put the entry. For
+// example, etcd executes the request that uses up its space, and still answers "no space" (quotaApplierV3 in
 // server/etcdserver/apply). undo works on a full store, because a deletion needs no space.
 func (b *Backend) undo(ctx context.Context, r driver.Request, err error) error {
 	if h := b.enlisted(r); h != nil {
@@ -106,7 +107,7 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 	free := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(b.barrier(r)), "=", 0).WithPrefix()}
 	put := clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))
 	then := []clientv3.Op{put, b.recorded(r.Key)}
-	if r.Shared { // the barrier has only exclusive entries, so also check that the request's own entry does not exist
+	if r.Shared { // b.barrier covers only exclusive entries here, so also check that the request's own entry does not exist
 		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
 		then = append(then, b.join(r.Key)...)
 	} else {
@@ -136,7 +137,7 @@ func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (drive
 			if errors.Is(err, errEntryLost) {
 				b.forgetAbsent(r)
 			}
-			return driver.Grant{}, err // not classified: the entry exists, even if this request changed nothing
+			return driver.Grant{}, err // never marked as not applied: this request changed nothing, but the entry of the earlier request exists
 		}
 		return b.hold(r, token, revision, s, v.tick), nil
 	case v.mine == nil:

@@ -63,7 +63,7 @@ func New(client *clientv3.Client, opts ...Option) *Backend {
 	case b.prefix == "" || strings.HasSuffix(b.prefix, "/") || !utf8.ValidString(b.prefix):
 		b.err = fmt.Errorf("etcdlock: Prefix(%q): must be UTF-8, not empty, and not end with a slash", b.prefix)
 	case strings.Contains(b.prefix, "/"+mark):
-		b.err = fmt.Errorf("etcdlock: Prefix(%q): must not contain /%s, which the keys of a lock begin with", b.prefix, mark)
+		b.err = fmt.Errorf("etcdlock: Prefix(%q): must not contain /%s, which marks the keys of a lock", b.prefix, mark)
 	}
 	return b
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // When the network drops all packets between client and cluster, the holder's context always ends before the name is
-// granted again. The session's lease lasts two seconds. The test uses the longest TTL that gives such a lease. So
-// rounding to whole seconds does not make the lease longer.
+// granted again. The session's etcd lease lasts two whole seconds, which is the lock's TTL of 1777 ms plus an eighth.
+// With a shorter TTL, rounding up would make the etcd lease longer than needed, and the test easier to pass.
 func TestABlackHoleNeverMakesTwoHolders(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, threeNodes(t)...)

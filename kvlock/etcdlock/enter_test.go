@@ -10,7 +10,8 @@ import (
 )
 
 // A waiter that enters the queue gets the holder's description, even if a waiting writer is between the holder and the
-// waiter. The waiter continues to wait after the context of its request has ended.
+// waiter. Its wait then depends only on the context that its callback returned. So the waiter continues to wait after
+// the context that it passed to Await has ended.
 func TestAWaiterLearnsTheHolder(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		for name, shared := range map[string]bool{"exclusive": false, "shared": true} {

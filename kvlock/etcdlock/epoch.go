@@ -10,10 +10,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// An epoch is the time between two exclusive grants of a lock in which readers hold it. The key PREFIX/NAMESPACE/NAME/%epoch
-// keeps the token of the epoch, so that all readers get the same token. The first reader mints the token: it is the
-// create revision of that reader's entry. All exclusive entries that were granted before are older, and all that can be
-// granted later are younger.
+// An epoch is the time between two exclusive grants of a lock in which readers hold it. The key
+// PREFIX/NAMESPACE/NAME/%epoch keeps the token of the epoch, so that all readers get the same token. The first reader
+// creates the token, which is the create revision of that reader's entry. Entries that were granted exclusively before
+// have smaller revisions, and entries that can be granted exclusively later have larger ones. So tokens rise.
 //
 // Every exclusive grant deletes the key in the transaction that makes the grant, and so does a forced release. An
 // exclusive request that is never granted ends no epoch: the readers before it and behind it may overlap. The release
@@ -30,7 +30,7 @@ func (b *Backend) epochKey(key driver.Key) string {
 func (b *Backend) epoch(key driver.Key) clientv3.Op { return clientv3.OpGet(b.epochKey(key)) }
 
 // join returns two operations for a transaction that puts an entry. If there is no epoch, and the condition is true at
-// the start of the transaction, the first operation mints the token. The second operation reads the epoch.
+// the start of the transaction, the first operation puts the key of a new epoch. The second operation reads the epoch.
 func (b *Backend) join(key driver.Key, condition ...clientv3.Cmp) []clientv3.Op {
 	none := append(condition, clientv3.Compare(clientv3.CreateRevision(b.epochKey(key)), "=", 0))
 	return []clientv3.Op{clientv3.OpTxn(none, []clientv3.Op{clientv3.OpPut(b.epochKey(key), "")}, nil), b.epoch(key)}
@@ -54,11 +54,12 @@ func parseEpoch(kv *mvccpb.KeyValue) driver.Token {
 	return driver.Token(token)
 }
 
-// settle makes the grant of an entry that no other entry blocks any longer, and returns its token. The parameter epoch
-// is the token of the epoch, or zero if there is none. Both were read in one transaction.
+// settle grants the lock to an entry that no other entry blocks any longer, and returns the grant's token. The
+// parameter revision is the entry's create revision. The parameter epoch is the token of the epoch, or zero if there
+// is none. The caller has read both in one transaction.
 //
-// An exclusive grant ends the epoch. A share joins it, and mints its token if there is none. In the other cases settle
-// sends no request.
+// An exclusive grant ends the epoch, if there is one. A shared grant gets the token of the epoch, or begins an epoch
+// if there is none. settle sends a request only if it has to end or begin an epoch.
 func (b *Backend) settle(ctx context.Context, r driver.Request, entry string, revision int64, epoch driver.Token) (driver.Token, error) {
 	at := b.epochKey(r.Key)
 	on := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(entry), "=", revision)}
@@ -84,7 +85,7 @@ func (b *Backend) settle(ctx context.Context, r driver.Request, entry string, re
 	case r.Shared:
 		found := reply.Responses[1].GetResponseRange().Kvs
 		if len(found) > 0 && found[0].CreateRevision == revision {
-			return epochOf(reply, 0), nil // another reader has minted the token
+			return epochOf(reply, 0), nil // another reader has begun the epoch, so use its token
 		}
 	}
 	return 0, driver.NotApplied(errEntryLost)

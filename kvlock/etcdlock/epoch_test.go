@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// book records the grants of one name that exist at the moment, and checks each new grant against them.
+// book records the current grants of one name, and checks each new grant against them.
 type book struct {
 	mu      sync.Mutex
 	writing bool
@@ -60,9 +60,9 @@ func (k *book) leave(g driver.Grant) {
 	}
 }
 
-// Readers and writers of several clients use one name. A writer is never granted beside another grant. All readers that
-// hold the name at the same time have one token. Tokens rise from each writer to the readers after it, and from readers
-// to the writer after them. Some callers only try, and some give up while they wait.
+// Readers and writers of several clients use one name. A writer is never granted beside another grant. All readers
+// that hold the name at the same time have one token. Tokens rise from each writer to the readers after it, and from
+// readers to the writer after them. Some callers make one attempt without waiting, and some give up while they wait.
 func TestTokensOfReadersAndWriters(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		const callers, rounds = 4, 30
@@ -118,7 +118,8 @@ func (n *network) keys(t *testing.T, key driver.Key) int {
 }
 
 // A free name has no key in etcd after the releases of writers and of readers. If the last reader dies, the key of the
-// epoch remains. It is listed as no lock, and Prune deletes it. Neither that key nor its deletion lets tokens fall.
+// epoch remains. List does not show this key as a lock, and Prune deletes it. Tokens still rise after the key was left
+// behind, and after Prune has deleted it.
 func TestTheKeyOfAnEpoch(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		key := driver.Key{Name: "a"}
@@ -213,8 +214,9 @@ func TestReadersAreCounted(t *testing.T) {
 	})
 }
 
-// A forced release ends the shares of all processes, and trust in them, without a renewal. It shuts out their token: the
-// next reader has a larger one. A writer that waits is granted the name, and readers behind it continue to wait.
+// A forced release ends the shares of all processes. Each process stops trusting its shares at once, without a
+// renewal. The next reader gets a larger token, so the old readers can be fenced. A writer that waits is granted the
+// name, and readers behind that writer continue to wait.
 func TestAForcedReleaseOfReaders(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		var ends []context.Context

@@ -21,7 +21,7 @@ func TestNothingIsLeftInTheLastOfTheSpace(t *testing.T) {
 	s := aloneWith(t, testserver.Options{Args: []string{"--quota-backend-bytes=1000000", "--backend-batch-limit=1"}})
 	client, ctx := connect(t, s.DSN), t.Context()
 	b := etcdlock.New(client)
-	_, err := b.Acquire(ctx, request("kept")) // opens the session first
+	_, err := b.Acquire(ctx, request("kept")) // opens the session while there is space
 	require.NoError(t, err)
 	blob := strings.Repeat("x", 100_000)
 	full := false

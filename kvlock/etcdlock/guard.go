@@ -20,7 +20,7 @@ import (
 // the other members, from data that may lag behind the cluster (IsTxnSerializable, server/etcdserver/txn/txn.go). A
 // read is enough, unless it is WithSerializable.
 //
-// Data in etcd need no other fence. For data elsewhere use the token, with package fence.
+// Data in etcd needs no other fence. For data elsewhere use the token, with package fence.
 func (b *Backend) Guard(lease *rowlock.Lease) (clientv3.Cmp, error) {
 	if kind := lease.Backend(); kind != backendName {
 		return clientv3.Cmp{}, fmt.Errorf("etcdlock: Guard: the lease on %q was granted by %q", lease.Name(), kind)

@@ -57,7 +57,7 @@ type network struct {
 	endpoints []string
 	prefix    etcdlock.Option
 	direct    *clientv3.Client
-	watching  *etcdlock.Backend // uses direct, so no proxy
+	watching  *etcdlock.Backend // uses the client direct, without a proxy, so the tests never cut it off
 
 	*faultnet.Clients
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// hold records one key of this process. The key belongs to a grant, to a running acquisition, or to an acquisition
+// hold records one entry of this process. The entry belongs to a grant, to a running acquisition, or to an acquisition
 // whose reply is missing.
 type hold struct {
 	key      driver.Key
 	entry    string
 	token    driver.Token // zero until the lock is granted
-	revision int64        // the create revision of the granted entry; the token of a share may be another
+	revision int64        // the create revision of the granted entry; the token of a share may be the revision of another reader's entry
 	session  *session
 	shared   bool
 	doubted  bool // a request that puts the entry got no answer
@@ -120,8 +120,8 @@ func (b *Backend) find(g driver.Grant) *hold {
 	return b.enlisted(driver.Request{Key: g.Key, Nonce: g.Nonce, Shared: g.Shared})
 }
 
-// forget removes the hold of g. It keeps the hold if g has no token and a late request may still put the entry. That
-// entry must then be deleted again.
+// forget removes the hold of g. It keeps the hold if g has no token and a late request may still put the entry. The
+// hold is then needed to find and delete that entry.
 func (b *Backend) forget(g driver.Grant) {
 	h := b.find(g)
 	b.mu.Lock()
@@ -158,7 +158,7 @@ func (b *Backend) done(nonce driver.Nonce) {
 	delete(b.busy, nonce)
 }
 
-// memory remembers the most recent releases or pauses. If such a request is repeated, it succeeds again.
+// memory remembers the most recent releases or pauses, so that a repeated release or pause succeeds again.
 type memory struct {
 	set   map[ended]bool
 	order []ended

@@ -14,8 +14,8 @@ import (
 )
 
 // List implements [driver.Operator]. It returns the locks that are held or have a tick, because etcd stores nothing
-// about other locks. If readers hold a lock, List and Inspect show the reader
-// that came last, and its times.
+// about other locks. If readers hold a lock, List and Inspect describe the reader that acquired its share last, and
+// the time until that reader's share expires.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	under := b.under(namespace)
 	if all {
@@ -120,9 +120,9 @@ func (b *Backend) left(ctx context.Context, kv *mvccpb.KeyValue) (time.Duration,
 }
 
 // ForceRelease implements [driver.Operator]. It deletes the holder's entry if the lock has the given token. If readers
-// hold the lock, it deletes the epoch and the entries of all readers. Readers that wait behind a writer then enter the
-// queue again. Unless the parameter live is set, ForceRelease refuses: every entry in etcd belongs to a living session
-// or to a paused lock.
+// hold the lock, it deletes the epoch and the entries of all readers. This also deletes the entries of readers that
+// wait behind a writer, and those readers put new entries at the end of the queue. Unless the parameter live is set,
+// ForceRelease refuses: every entry in etcd belongs to a living session or to a paused lock.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	const attempts = 10 // the readers may change between the two requests of an attempt
 	for range attempts {
@@ -165,10 +165,10 @@ func (b *Backend) forceOne(ctx context.Context, entry *mvccpb.KeyValue) (bool, e
 	return err == nil && reply.Succeeded, err
 }
 
-// forceAll deletes the shares of a lock and the key of its epoch, if the reader still holds the lock and the epoch is
-// the same. The parameter minted is the revision of the epoch's key, or zero. The operations of a transaction are
-// limited, so forceAll notifies the processes of the readers in further transactions. If that fails, they learn of the
-// loss with their next renewals.
+// forceAll deletes the shares of a lock and the key of its epoch. It deletes nothing if the entry in the parameter
+// reader is gone, or if the epoch has changed. The parameter minted is the revision of the epoch's key, or zero. etcd
+// limits the number of operations in a transaction, so forceAll notifies the processes of the readers in further
+// transactions. A process that is not notified learns of the loss with its next renewal.
 func (b *Backend) forceAll(ctx context.Context, key driver.Key, reader *mvccpb.KeyValue, minted int64, queue []*mvccpb.KeyValue) (bool, error) {
 	same := []clientv3.Cmp{
 		clientv3.Compare(clientv3.CreateRevision(string(reader.Key)), "=", reader.CreateRevision),
@@ -187,15 +187,16 @@ func (b *Backend) forceAll(ctx context.Context, key driver.Key, reader *mvccpb.K
 			tells = append(tells, b.tell(entry.Lease, namesShares(shares, reply.Header.Revision)))
 		}
 	}
-	const part = 50 // a transaction may have 128 operations
+	const part = 50 // etcd permits 128 operations in a transaction by default
 	for some := range slices.Chunk(tells, part) {
 		_, _ = b.commit(ctx, nil, some, nil)
 	}
 	return true, nil
 }
 
-// tell returns the operation that writes the parameter named into the key of a session, if that key exists. It is the
-// key of one entry, or names shares (see namesShares). The process of the session watches the session's key.
+// tell returns the operation that notifies the process of a session, which watches the session's key. The operation
+// writes the parameter named into the session's key, if that key exists. The parameter named is the key of one entry,
+// or a text that means several shares (see namesShares).
 func (b *Backend) tell(lease int64, named string) clientv3.Op {
 	key := b.sessionKey(clientv3.LeaseID(lease))
 	stands := clientv3.Compare(clientv3.CreateRevision(key), ">", 0)
@@ -203,8 +204,9 @@ func (b *Backend) tell(lease int64, named string) clientv3.Op {
 }
 
 // Prune implements [driver.Operator]. It deletes the tick of a free lock if the tick is at least as old as the
-// parameter unused. It also deletes the epoch of a free lock, without counting it. It ignores later grants whose releases recorded no tick, because etcd stores nothing about them.
-// The age of a tick is the difference between the clocks of two processes, because etcd stores no times.
+// parameter unused. It also deletes the epoch of a free lock, but the result counts only ticks. A later grant whose
+// release recorded no tick does not make the tick younger, because etcd stores nothing about that grant. The age of a
+// tick is the difference between the clocks of two processes, because etcd stores no times.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int, err error) {
 	reply, err := b.get(ctx, b.prefix+"/", clientv3.WithPrefix())
 	if err != nil {

@@ -9,14 +9,18 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Keys are PREFIX/NAMESPACE/NAME/%-x-LEASE-NUMBER, or %-s-… for shared locks. A slash inside a part is escaped, so that
-// no name is a prefix of another. An escaped namespace or name never begins with the mark "%-". So if another backend's
-// prefix begins like the keys of a lock, the other backend's keys are not in that lock's queue. The tick of a lock has
-// the key PREFIX/NAMESPACE/NAME/%done, and its epoch has the key PREFIX/NAMESPACE/NAME/%epoch. Both are not in the queue.
+// An entry is a key of the queue of one lock: the key of one acquisition. An exclusive acquisition has the key
+// PREFIX/NAMESPACE/NAME/%-x-LEASE-NUMBER, and a shared one PREFIX/NAMESPACE/NAME/%-s-LEASE-NUMBER. LEASE is the id of
+// the session's etcd lease, and NUMBER counts the keys of that session for this lock. A slash inside a namespace or
+// name is escaped, so that no name is a prefix of another. An escaped namespace or name never begins with the mark
+// "%-". So if another backend's prefix begins like the keys of a lock, the other backend's keys are not in that lock's
+// queue. The tick of a lock has the key PREFIX/NAMESPACE/NAME/%done, and its epoch has the key
+// PREFIX/NAMESPACE/NAME/%epoch. Both are not in the queue.
 //
 // While an acquisition lasts, the parts LEASE and NUMBER make its key unique. A later acquisition reuses the key.
 // Without reuse, each acquisition would be slower than the one before: etcd's index keeps every key until compaction,
-// and the search for the oldest key of a queue reads all of them. So the key does not contain the nonce.
+// and the search for the oldest key of a queue reads all of them. That is why the key does not contain the nonce,
+// which is new for each acquisition.
 
 const (
 	mark          = "%-"
@@ -58,7 +62,7 @@ func (b *Backend) barrier(r driver.Request) string {
 // shares returns the prefix of the keys of all shared requests for a lock.
 func (b *Backend) shares(key driver.Key) string { return b.queue(key) + sharedMark }
 
-// entry returns the key for request r on session s with this number.
+// entry returns the key for request r on session s, with the given NUMBER.
 func (b *Backend) entry(r driver.Request, s *session, number int) string {
 	kind := exclusiveMark
 	if r.Shared {
@@ -72,8 +76,9 @@ func isExclusive(entry string) bool {
 	return strings.HasPrefix(entry[strings.LastIndex(entry, "/")+1:], mark+exclusiveMark)
 }
 
-// sessionKey returns the key that is watched for a session. It belongs to no queue of any prefix: no escaped name is a
-// single percent sign, and the last part of this key does not begin with the mark.
+// sessionKey returns the key that is watched for a session. It is in no queue, also not in one of a backend with
+// another prefix. No escaped namespace is a single percent sign, and the last part of this key does not begin with the
+// mark "%-".
 func (b *Backend) sessionKey(lease clientv3.LeaseID) string {
 	return fmt.Sprintf("%s/%%/%016x", b.prefix, int64(lease))
 }

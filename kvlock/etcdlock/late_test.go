@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// If the entry of an abandoned request arrives late, a waiter on the same session deletes it, even if the session holds
-// no lock. Otherwise the wait would keep that entry alive, because it renews the session.
+// If the entry of an abandoned request arrives late, a waiter on the same session deletes it, even if the session
+// holds no lock. Otherwise that entry would live as long as the wait, because a waiter renews its session.
 func TestAWaiterDeletesALateEntry(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		_, err := n.watching.Acquire(t.Context(), request("held"))

@@ -170,7 +170,7 @@ func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 func TestALeaderThatIsContinued(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
-	for range 30 { // until the leader revokes a renewed lease
+	for range 30 { // a trial may pass without a revoked lease, so repeat it
 		if stopAndContinue(t, c) {
 			return
 		}

@@ -124,7 +124,7 @@ func TestALostSessionEndsAllItsLeasesAndNoOthers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, one, other)
 		require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
-		again, err := l.Acquire(t.Context(), "d") // finds that the session is lost
+		again, err := l.Acquire(t.Context(), "d") // this renewal fails, so the backend notices that the session is lost
 		require.NoError(t, err)
 		for _, lease := range leases {
 			require.ErrorIs(t, lease.Err(), rowlock.ErrLost)

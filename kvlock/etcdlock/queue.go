@@ -54,9 +54,9 @@ type waiter struct {
 	session  *session
 	revision int64            // the entry's create revision
 	before   *mvccpb.KeyValue // the youngest entry that blocks this waiter; nil if no entry blocks it
-	token    driver.Token     // valid if the field before is nil
-	holds    bool             // whether the field before is certainly the holder's entry, because it is exclusive and was the only entry
-	tick     tick             // the tick of the lock; valid if the field before is nil
+	token    driver.Token     // valid if w.before is nil
+	holds    bool             // whether w.before is certainly the holder's entry, because it is exclusive and was the only entry
+	tick     tick             // the tick of the lock; valid if w.before is nil
 	seen     int64            // the revision of the last read of the queue
 	heard    time.Time        // when the last request that etcd answered was sent
 }
@@ -115,8 +115,7 @@ func (w *waiter) look(ctx context.Context) error {
 	return w.settle(ctx, epochOf(reply, 2), tickOf(reply, 1))
 }
 
-// settle makes the waiter's grant. Until it has succeeded, the field before keeps its value, so that the waiter looks
-// again.
+// settle makes the waiter's grant. If that fails, w.before stays set, so that the waiter reads the queue again.
 func (w *waiter) settle(ctx context.Context, epoch driver.Token, last tick) error {
 	token, err := w.backend.settle(ctx, w.request, w.entry, w.revision, epoch)
 	if err != nil {

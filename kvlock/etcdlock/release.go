@@ -64,16 +64,17 @@ func (b *Backend) wasReleased(g driver.Grant) bool {
 	return g.Token != 0 && b.released.has(g)
 }
 
-// remove deletes the entry of g and records the tick of g, if the entry exists as it was granted. It reports whether it
-// did. If not, it also returns the lock's last tick. If g has token zero, any entry matches. Such an entry may belong to
-// a waiter, so remove then records no tick and ends no epoch.
+// remove deletes the entry of g and records the tick of g, if the entry exists as it was granted. It reports whether
+// the entry was deleted. If the entry was not deleted and g has a tick, remove also returns the lock's last tick. If g
+// has token zero, remove deletes the entry whatever its revision is. Such an entry may belong to a waiter, so remove
+// then records no tick and ends no epoch.
 func (b *Backend) remove(ctx context.Context, h *hold, g driver.Grant) (deleted bool, last tick, err error) {
 	if g.Token == 0 {
 		reply, err := b.delete(ctx, h.entry)
 		return err == nil && reply.Deleted > 0, tick{}, err
 	}
 	then, otherwise := []clientv3.Op{clientv3.OpDelete(h.entry)}, []clientv3.Op(nil)
-	if g.Shared { // etcd compares before it deletes the entry, so the last share is the only one with its revision
+	if g.Shared { // etcd evaluates this comparison before the deletion, so the condition is that no share other than g exists
 		last := clientv3.Compare(clientv3.CreateRevision(b.shares(g.Key)), "=", b.revision(h)).WithPrefix()
 		then = append(then, clientv3.OpTxn([]clientv3.Cmp{last}, []clientv3.Op{clientv3.OpDelete(b.epochKey(g.Key))}, nil))
 	}

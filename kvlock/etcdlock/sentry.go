@@ -44,7 +44,7 @@ func (b *Backend) guard(open *session) {
 		stop := context.AfterFunc(b.client.Ctx(), cancel) // a closed client delivers no events, so the sentry must end
 		defer stop()
 		b.watch(ctx, open)
-		<-ctx.Done() // if etcd has refused the watch, do not retry
+		<-ctx.Done() // if etcd has refused the watch, do not retry, but wait until the session ends
 		b.relieve(open, w)
 	}()
 }
@@ -101,8 +101,8 @@ func (b *Backend) watch(ctx context.Context, open *session) {
 	}
 }
 
-// post puts the session's key. If stands is set, the key has been put before, and post checks whether it still exists.
-// post returns the revision from which to watch the key.
+// post puts the session's key. If the parameter stands is true, an earlier call has put the key. Then post only checks
+// whether the key still exists. post returns the revision from which to watch the key.
 func (b *Backend) post(ctx context.Context, open *session, stands bool) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, open.timeout())
 	defer cancel()
@@ -161,11 +161,12 @@ func (b *Backend) forcedRelease(open *session, kv *mvccpb.KeyValue) {
 	}
 }
 
-// namesShares returns the text that names the shares of a lock that are older than a revision. The prefix is that of
-// their keys.
+// namesShares returns a text that means all shares of a lock that are older than a revision. The parameter prefix is
+// the prefix of the keys of these shares.
 func namesShares(prefix string, revision int64) string { return fmt.Sprintf("%s<%d", prefix, revision) }
 
-// isNamed reports whether a forced release has named the entry of h, or shares of which h is one.
+// isNamed reports whether the text named, which a forced release has written, means the entry of h, or shares that
+// include h.
 func isNamed(h *hold, named string) bool {
 	if h.entry == named {
 		return true

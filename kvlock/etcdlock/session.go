@@ -23,7 +23,7 @@ type session struct {
 
 	// Guarded by Backend.mu.
 	proven  time.Time       // when the last answered request was sent that made or renewed the lease
-	doubted bool            // a reply is missing, so that an unknown entry may exist
+	doubted bool            // a request got no reply, so the session may have an entry that the backend does not know
 	used    map[string]bool // entries that exist, or may exist
 }
 
@@ -90,13 +90,14 @@ func (b *Backend) usable(s *session) bool {
 	return s != nil && s.ctx.Err() == nil && !s.doubted
 }
 
-// fresh reports whether s certainly lives for ttl from now on.
+// fresh reports whether s certainly lives for ttl from now on without a renewal.
 func (b *Backend) fresh(s *session, ttl time.Duration) bool {
 	return b.age(s) <= s.ttl-ttl
 }
 
-// age returns how long ago s was proven. It returns the longer of the times on the monotonic clock and the wall clock,
-// because the monotonic clock stops while the machine sleeps.
+// age returns the time since the last answered request that made or renewed the lease of s was sent. It measures this
+// time with the monotonic clock and with the wall clock, and returns the longer result, because the monotonic clock
+// stops while the machine sleeps.
 func (b *Backend) age(s *session) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

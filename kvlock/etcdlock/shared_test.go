@@ -68,7 +68,8 @@ func TestAWriterThatGivesUpLetsReadersIn(t *testing.T) {
 	})
 }
 
-// A share is not renewed or released by a grant that differs from it only in being exclusive.
+// A backend does not renew or release a share for a grant that is marked as exclusive, even if the grant is the same
+// in all other fields.
 func TestFormsDoNotMix(t *testing.T) {
 	t.Parallel()
 	b := etcdlock.New(connect(t, server(t)), prefix())

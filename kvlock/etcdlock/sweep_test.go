@@ -66,8 +66,9 @@ func (k keys) Delete(ctx context.Context, key string, opts ...clientv3.OpOption)
 	return k.KV.Delete(ctx, key, opts...)
 }
 
-// Promise 1: the sweep of a doubted session never deletes the entry of a grant. This holds even if an acquisition that
-// began before the session was doubted reuses a key that the sweep has read.
+// If a request got no reply, the renewal of its session sweeps: it deletes entries that belong to no known
+// acquisition. The sweep never deletes the entry of a grant. This is true even if an earlier acquisition reuses a key
+// that the sweep has read.
 func TestASweepDeletesNoGrant(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
