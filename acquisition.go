@@ -70,9 +70,9 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, nonce: nonce, started: time.Now(), doubt: doubt{nonce: nonce}}, nil
 }
 
-// run calls the function by, which is the method try or wait. Then it seals the lease that this function has returned.
-// If a function of a [Trace] or a guard panics or ends the goroutine, the method run releases the lease. Without this
-// release the locker would renew the lease indefinitely.
+// run acquires a lease by calling its parameter, which is a.try or a.wait. With the option [Fenced], run then seals the
+// data for the new lease. A function of a [Trace] or a guard may panic or end the goroutine. In that case run releases
+// the lease, because the locker would otherwise renew it indefinitely.
 func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
 	returned := false
 	defer func() {
@@ -187,7 +187,8 @@ func (a *acquisition) term() time.Duration {
 	return a.cfg.termFor(a.cfg.ttl, a.cfg.maxHold)
 }
 
-// sealAs returns the fence domain that the grant seals, or "" if the grant seals nothing.
+// sealAs returns the fence domain that the store must seal together with the grant (see [driver.Request]), or "" if the
+// store must seal nothing.
 func (a *acquisition) sealAs() string {
 	guard, ok := a.cfg.guard.(grantSealer)
 	if !ok || a.cfg.shared || a.locker.caps.SealsAt == (driver.Place{}) {
@@ -204,7 +205,7 @@ func (a *acquisition) sealAs() string {
 // which the TTL of a grant counts.
 type way func(ctx context.Context, r driver.Request, sent clock.Instant) (driver.Grant, clock.Instant, error)
 
-// ask sends one request by calling the function by, and records the outcome.
+// ask sends one request through its parameter by, and records the outcome.
 func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	sent := a.locker.clock()
 	if a.attempts == 0 {
@@ -216,7 +217,7 @@ func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
 	var held *driver.Held
 	a.refusal = nil
 	switch {
-	case err == nil && g.Earlier: // the store has granted an earlier request, but the maximum hold counts from this request
+	case err == nil && g.Earlier: // an earlier request was granted: the TTL counts from it, and the maximum hold from this request
 		return a.granted(g, sent, trusted, now, series{})
 	case err == nil:
 		return a.granted(g, trusted, trusted, now, series{})
@@ -258,8 +259,8 @@ func (a *acquisition) plain(ctx context.Context, r driver.Request, sent clock.In
 // an outage counts from that reply.
 //
 // If the wait failed, the time of the store's last reply is unknown. The backend ends a wait after one TTL without a
-// reply, so the last reply may be recent or one TTL old. afterWait then assumes that the store has been silent for at
-// most half of the outage limit.
+// reply, so the last reply may be recent or one TTL old. In that case afterWait counts the outage as at most half as
+// long as outageLimit allows. So the call still has time for retries.
 func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent clock.Instant, err error) (driver.Grant, clock.Instant, error) {
 	now := a.locker.clock()
 	if err != nil {
@@ -444,9 +445,9 @@ type doubt struct {
 	nonce    driver.Nonce
 }
 
-// leftover describes the grant that the store may have made for the requests of d. The token of this grant is zero,
-// which matches every token. Its release records no tick, because another holder may have recorded a later tick before
-// the grant.
+// leftover describes the grant that the store may have made for the requests of d. Its token is zero, because the
+// caller never received the token, and a zero token matches every token. Its field Done is empty, so the release
+// records no tick: another holder may have recorded a later tick before this grant.
 func (d doubt) leftover(cfg *settings, g driver.Grant) leftover {
 	g.Nonce, g.Token, g.Done = d.nonce, 0, ""
 	return leftover{cfg: cfg, grant: g, since: d.last, certain: false, requests: d.requests}

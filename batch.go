@@ -47,9 +47,10 @@ func (o *batchRun) renew(batch []*Lease) {
 	}
 }
 
-// renewsAnother reports whether the store has renewed any lease in this run. If it has not, renewsAnother first tries
-// to renew one random lease of the parameter part. That lease may itself be a lease that cannot be renewed. But the
-// batch is retried about twenty times before its leases are lost, so a later run will choose a good lease.
+// renewsAnother reports whether the store has renewed any lease in this run. If no lease has been renewed yet,
+// renewsAnother tries to renew one random lease of part. The store may be unable to renew this lease, although it can
+// renew others. But the batch is retried about twenty times before its leases are lost, so a later run will choose
+// another lease.
 func (o *batchRun) renewsAnother(part []*Lease) bool {
 	if !o.works {
 		i := rand.IntN(len(part))

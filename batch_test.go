@@ -15,9 +15,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// loaded is a store under load. The field work is the time that it needs to renew a thousand leases. The store applies
-// all requests at the same time, so concurrent requests slow each other down. Like a server, the store also finishes
-// requests whose callers have given up.
+// loaded is a store under load. The field work is the time that the store needs to renew a thousand leases. The store
+// applies all requests at the same time, so concurrent requests slow each other down. Like a server, the store also
+// finishes requests whose callers have given up.
 type loaded struct {
 	driver.Backend
 

@@ -78,7 +78,7 @@ func (c trusted) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// nesting is a key for Context.Value. The value is a held lease that an Acquire of key would wait for.
+// nesting is a key for Context.Value. The lookup finds the lease in a ctx that would block an Acquire of nesting.key.
 type nesting struct {
 	locker *Locker
 	key    driver.Key

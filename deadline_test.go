@@ -16,7 +16,7 @@ import (
 
 const (
 	ttl   = 3 * time.Second
-	trust = ttl - ttl/10 // how long a lease is trusted; the margin is the one for a store with a wall clock
+	trust = ttl - ttl/10 // how long a lease is trusted: the TTL minus a margin of a tenth, as for a store with a wall clock
 )
 
 // Promise 2: a store that hangs does not delay the report of a loss, because a local timer ends the trust.

@@ -28,8 +28,9 @@ Therefore a lease carries three things:
 A lease is trusted until its deadline: until then the holder may rely on it.
 
 The context and Err need clocks that run at about the same speed. The token needs no clock, but the resource
-has to check it. Package fence does that for data in a SQL database. The option [Fenced] seals the data for
-a new holder, and a check in each transaction rejects every older holder.
+has to check it. Package fence does that for data in a SQL database. With the option [Fenced], a new holder first stores
+its token next to the data. This is called sealing. From then on, a check in each transaction rejects every older
+holder.
 
 # Using it
 
@@ -43,7 +44,7 @@ ctx of the lease.
 the name, runs a function while it holds the name, and waits again after it has lost the name.
 
 [Locker.AcquireAll] and [Locker.DoAll] acquire several names, all or none. [Locker.AcquireAny] and [Locker.DoAny]
-acquire one of several names, so that at most n callers work at a time.
+acquire one of several names. With n names, at most n callers work at a time.
 
 [Once] runs a function for one occasion of a schedule, such as a day, unless the function has already succeeded
 for that occasion. Many processes may call Once. The first process that acquires the name runs the function.
@@ -93,8 +94,8 @@ makes the lease lost.
 
 # What is not promised
 
-A lock that expires cannot guarantee that only one process acts. A process may be suspended after it has
-checked its lease and before it writes. The token is for that case.
+A lock that expires cannot guarantee that only one process acts. A process may be suspended after it has checked its
+lease and before it writes. In that case only a check of the token in the resource rejects the write.
 
 Waiters of one process are served first come, first served. Waiters of different processes have no such
 order, unless the backend's Capabilities say so. On some backends a release hands the name over to the next
@@ -107,7 +108,7 @@ After a crash the name stays unavailable until the TTL is over.
 
 With the option [Shared] several readers hold a name together. A call without it is a writer, and excludes all others.
 A writer that waits is not overtaken by readers that come later. All readers that hold a name together have one
-token, so package fence rejects them as soon as the next writer has sealed.
+token, so package fence rejects all of them as soon as the next writer has sealed the data.
 
 # Choosing a backend
 

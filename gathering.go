@@ -12,21 +12,22 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// mostRefusals limits the refused attempts of one call of AcquireAll. After that many refusals, the call holds granted
-// names while it waits for the other names. A call that competes only with other calls of AcquireAll seldom needs more
-// than two attempts.
+// mostRefusals limits the refused attempts of one call of AcquireAll. After that many refusals, the call changes its
+// method: it holds granted names while it waits for the other names. A call that competes only with other calls of
+// AcquireAll seldom needs more than two attempts.
 const mostRefusals = 8
 
-// mostFailures is how many attempts of AcquireAll may fail in a row without a refusal. Between two attempts,
-// the call waits for a single name until the store replies.
+// mostFailures is how many attempts of AcquireAll may fail in a row without a refusal. Between two attempts, the call
+// waits for a single name until the store replies. At the limit, the call returns the last error.
 const mostFailures = 2 * mostRefusals
 
 // gathering holds the state of one call of AcquireAll. A call never waits for a name while it holds another name,
 // except in gatherInOrder.
 //
 // The names are requested together. After a refusal, all granted names are released, and the call waits for one of the
-// refused names. So two calls cannot wait for each other. Two calls could still refuse each other repeatedly. Therefore
-// each call keeps the name for which it has waited, and begins its next attempt with that grant.
+// refused names. So two calls cannot wait for each other. But if both calls released everything after each refusal,
+// they could refuse each other again and again. Therefore a call that has waited for a name keeps that name, and begins
+// its next attempt with it.
 type gathering struct {
 	locker  *Locker
 	ctx     context.Context // the context that the caller gave
@@ -136,7 +137,7 @@ var errNotInTime = errors.New("the names were not granted in time")
 
 // gatherInOrder waits for one name after the other, and keeps the granted names. The order is the same in every
 // process, so calls of AcquireAll do not deadlock with each other. Callers that acquire two of the names without
-// AcquireAll may use another order. Therefore gatherInOrder stops after one TTL.
+// AcquireAll may use another order, and could deadlock with this call. Therefore gatherInOrder stops after one TTL.
 func (g *gathering) gatherInOrder() error {
 	ctx, cancel := context.WithTimeout(g.ctx, g.first.cfg.ttl)
 	defer cancel()
@@ -181,8 +182,9 @@ func (g *gathering) enter(ctx context.Context, names []string) error {
 	return nil
 }
 
-// seal seals all leases. A seal waits for transactions of earlier holders, so gathering seals only after all names have
-// been granted. If one seal fails, or one lease is lost, the method seal stops the other seals.
+// seal seals the data for all leases. Sealing can take long, because it waits for open transactions of earlier holders.
+// Therefore gathering seals only after all names have been granted. If sealing fails for one lease, or one lease is
+// lost, seal stops the other seals.
 func (g *gathering) seal() error {
 	if !g.first.cfg.fenced {
 		return nil

@@ -148,8 +148,9 @@ func TestASeriesOfHandOversEndsWithoutANotification(t *testing.T) {
 	})
 }
 
-// After a series of hand-overs, a waiter may become the first of its queue before headStart is over.
-// It then sends its own request, and the release does not wake it again.
+// After a series of hand-overs, the release frees the name, and wakes the first waiter of its own process only 5 ms
+// later (headStart). A waiter that becomes the first one within these 5 ms sends its own request, and the release does
+// not wake it again.
 func TestNoRequestIsRefusedAfterASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var through atomic.Int32
@@ -255,8 +256,9 @@ func waitFor(t *testing.T, l *rowlock.Locker, ctx context.Context) chan outcome 
 	return got
 }
 
-// If a hand-over fails or gets no reply, the holder sends a release. If the reply is that the store no longer has the
-// lease, the lease does not count as lost. The waiter acquires the name within seconds.
+// If a hand-over fails or gets no reply, the holder sends a release. If the store replies that it no longer has the
+// lease, the hand-over may have ended the lease, so the lease does not count as lost. The waiter acquires the name
+// within seconds.
 func TestHandOverOfUnknownOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault   memlock.Fault
@@ -310,8 +312,8 @@ func TestALostLeaseIsNotHandedOver(t *testing.T) {
 	})
 }
 
-// A waiter whose earlier request may have been granted gets no hand-over. The store would answer the hand-over with that grant,
-// and the release would not notice that its lease was lost.
+// A waiter gets no hand-over if the store may have granted an earlier request of this waiter. The store would then
+// answer the hand-over with the earlier grant, and the release would not notice that its lease was lost.
 func TestNoHandOverToAWaiterWithAMissingReply(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store, rowlock.TTL(6*time.Second)), locker(t, store)
@@ -416,8 +418,9 @@ func TestCloseHandsNothingOver(t *testing.T) {
 	}
 }
 
-// A waiter whose earlier request may still be granted gets no hand-over. A reply to a hand-over would not show which of
-// the two requests was granted. So the release could not detect that the holder had lost the name.
+// A waiter gets no hand-over if the store may still grant an earlier request of this waiter. A reply to the hand-over
+// would not show whether the store granted the hand-over or the earlier request. So the release could not detect that
+// the holder had lost the name.
 func TestAWaiterWithAMissingReplyGetsNoHandOver(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -508,8 +511,8 @@ func (s *secretive) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return s.Backend.Acquire(ctx, r)
 }
 
-// Promise 2: if a hand-over gets no reply, any of several requests may have led to the grant. The grant is trusted from
-// before the first of these requests.
+// Promise 2: if a hand-over gets no reply, any of several requests may have led to the grant. The trust in the grant
+// counts from before the first of these requests was sent.
 func TestTrustInAHandOverOfUnknownOutcome(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &secretive{Backend: store}

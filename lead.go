@@ -28,8 +28,8 @@ import (
 // error that matches ctx's error, and also an [ErrHeld] if another process leads.
 //
 // If the store or a guard's database is unreachable, Lead retries after a few seconds at most. A retry cannot fix some
-// errors, such as a missing table or privilege. If the store reports such an error before it has granted or refused
-// name once, the set-up is wrong. Then Lead returns an [ErrUnavailable]. Three more errors end Lead: [ErrClosed], the
+// errors, such as a missing table or privilege. If the store reports such an error, and has neither granted nor refused
+// name before, the set-up is wrong. Then Lead returns an [ErrUnavailable]. Three more errors end Lead: [ErrClosed], the
 // error of a guard that cannot seal, and the error for an invalid option or name.
 //
 // The options are those of Acquire, but [Shared] is an error, because only one process leads. [Wait] has no effect: a

@@ -362,8 +362,8 @@ func (le *Lease) unwatch() {
 }
 
 // endSession releases a session lock in the store at once if its maximum hold is over. Otherwise the store would keep
-// the lock while the holder hangs. After any other loss, endSession leaves the lock to the holder's Release. The store
-// may still have the lock then, and the holder may still be working.
+// the lock while the holder hangs. After any other loss, the holder may still be working, and the store may still keep
+// the lock for it. endSession then leaves the lock in the store until the holder calls Release.
 func (le *Lease) endSession(reason LostReason) (tell func()) {
 	if le.locker.sessions != nil && reason == LostMaxHold {
 		return le.locker.janitor.take(le.leftover())

@@ -82,8 +82,8 @@ func (ls *Leases) String() string {
 }
 
 // Context returns a context that ends when the first of the leases is no longer trusted, as [Lease.Context] does for
-// one lease. If a check of a guard of package fence gets this context and no resources, it checks each name's mark
-// against the token of that name's lease.
+// one lease. If you pass this context to a check of package fence without naming resources, the check compares each
+// name's mark with the token of that name's lease.
 func (ls *Leases) Context() context.Context { return ls.ctx }
 
 // Err returns nil while all leases are held and trusted. Afterwards it returns the reason why one of them ended, as

@@ -106,8 +106,8 @@ func (l *Locker) Capabilities() driver.Capabilities { return l.backend.Capabilit
 //   - [ErrHeld], if the wait ended while another holder had the name. It is a [*HeldError] with the details.
 //     If ctx ended the wait, the error also matches ctx's error.
 //   - [ErrUnavailable], if the store did not reply for one TTL, a minute at most, or rejected the request with an error
-//     that a retry cannot fix. The error is the same if each grant in that time came so late that it could no longer be
-//     trusted, because of its TTL or the [MaxHold].
+//     that a retry cannot fix. The error is the same if the store granted the name in that time, but each grant arrived
+//     after the deadline that its TTL, less the margin, or its [MaxHold] sets.
 //   - [ErrClosed], if the Locker is closed.
 //   - The error for an invalid option or name.
 //

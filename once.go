@@ -14,7 +14,7 @@ import (
 // maxTick is the limit of a tick, in bytes.
 const maxTick = 128
 
-// ErrDone: the tick of [Once] is done, so its function was not called.
+// ErrDone: the function has already succeeded for this tick, so [Once] has not called it again.
 var ErrDone = errors.New("rowlock: the tick is done")
 
 var errNotRecorded = errors.New("the lease was released before the tick was recorded")
@@ -24,21 +24,21 @@ var errNotRecorded = errors.New("the lease was released before the tick was reco
 // [TickOf] makes one of a time. Of all processes that call Once for a tick, one runs fn. The others get [ErrDone].
 //
 // If fn returns nil, the release of the lease records the tick as done, in the same step. Once returns nil only if the
-// tick is recorded. If fn fails or panics, or if the process crashes, the tick stays open, and the next caller runs fn.
-// The store keeps only the last tick of each name. If ticks are times or whole numbers, every tick before the last one
-// also counts as done (see [IsDone]). If ticks are other texts, only the last one counts as done.
+// tick is recorded. If fn fails or panics, or if the process crashes, the tick stays open: it is not done, and the next
+// caller runs fn. The store keeps only the last tick of each name. If ticks are times or whole numbers, every tick
+// before the last one also counts as done (see [IsDone]). If ticks are other texts, only the last one counts as done.
 //
 // If the lease is lost while fn runs, the error is an [ErrLost], and another caller may run fn for the same tick. So fn
-// may have succeeded although its tick is open. To rule that out, end the lease with ReleaseOnCommit of package fence:
-// it records the tick in the transaction of fn's writes.
+// may have succeeded although its tick was not recorded. To rule that out, end the lease with ReleaseOnCommit of
+// package fence: it records the tick in the transaction of fn's writes.
 //
 // If the name is held, Once waits as [Locker.Do] does, and then returns ErrDone if the tick is done by then. With
 // Wait(0) it returns an [ErrHeld] instead of waiting. The options and the other errors are those of Do. If the release
 // gets no reply, the error is an [ErrUnknown], and the tick may be open or done.
 //
 // Lease rows, Redis, etcd, ZooKeeper and package memlock keep ticks ([driver.Capabilities].Ticks). With other stores
-// and with shared locks, the error is an [errors.ErrUnsupported]. [Locker.Prune] forgets the ticks of the names that it
-// forgets.
+// and with shared locks, the error is an [errors.ErrUnsupported]. [Locker.Prune] deletes a name's tick together with
+// the name.
 func Once(ctx context.Context, locker *Locker, name, tick string, fn func(ctx context.Context, lease *Lease) error, opts ...Option) error {
 	lease, err := locker.AcquireOnce(ctx, name, tick, opts...)
 	if err != nil {
@@ -101,8 +101,8 @@ func checkTick(tick string) error {
 }
 
 // IsDone reports whether a tick is done. The parameter last is the tick that was recorded last, as in [Status].Done.
-// A tick is done if it is equal to last, if both are times and it is the earlier one, or if both are whole numbers and
-// it is the smaller one. A time is written as by [TickOf], or as a day (2026-11-23), a month (2026-11) or a minute
+// A tick is done if it is equal to last. If both are times, an earlier tick is also done. If both are whole numbers, a
+// smaller tick is also done. A time is written as by [TickOf], or as a day (2026-11-23), a month (2026-11) or a minute
 // (2026-11-23T08:30).
 func IsDone(last, tick string) bool {
 	if last == tick {

@@ -15,8 +15,9 @@ type Status = driver.Status
 // operatorLimit is the time limit of a call for operators, even if its ctx has a later deadline.
 const operatorLimit = 10 * time.Second
 
-// Status returns the state of name: whether it is free, held, expired, closed or paused, who holds it or held it last, and since when.
-// A name that the store has never seen, or has pruned, is free and has token zero. The state may have changed when the call returns.
+// Status returns the state of name: whether it is free, held, expired, closed or paused, who holds it or held it last,
+// and since when. Closed means that nobody holds it, but a [MinHold] or [HandoverDelay] is not over. A name that the
+// store has never seen, or has pruned, is free and has token zero. The state may have changed when the call returns.
 //
 // Of the options only [Namespace] matters. ctx limits the call, which takes ten seconds at most.
 // If the store did not answer, the error is an [ErrUnavailable]. If the backend does not implement [driver.Operator],
@@ -66,10 +67,10 @@ func (l *Locker) ForceRelease(ctx context.Context, name string, token Token, opt
 	})
 }
 
-// Prune makes the store forget each name, of any namespace, that has been free for at least unused,
-// and returns the number of forgotten names. Tokens that are granted later are larger than every token of a forgotten
-// name. The parameter unused must not be negative. Time limits and errors are those of [Locker.ForceRelease], except
-// ErrNotHeld.
+// Prune deletes the store's record of each name, of any namespace, that has been free for at least unused. It returns
+// the number of deleted records. If a deleted name is granted again later, its token is larger than every earlier token
+// of the name. The parameter unused must not be negative. Time limits and errors are those of [Locker.ForceRelease],
+// except ErrNotHeld.
 func (l *Locker) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if unused < 0 {
 		return 0, fmt.Errorf("rowlock: Prune(%s): must not be negative", unused)

@@ -40,7 +40,8 @@ func Margin(d time.Duration) Option { return func(s *settings) { s.margin, s.mar
 func Wait(d time.Duration) Option { return func(s *settings) { s.wait, s.waitSet = d, true } }
 
 // MinHold keeps the name unavailable until d after the grant, even if the holder releases it earlier.
-// The release does not block. MinHold keeps a short job from running twice where the clocks of the hosts differ.
+// The release does not block. MinHold is for short jobs that several hosts start at the same time of day. Without it, a
+// host whose clock is slow could run the job again after the first host has finished.
 func MinHold(d time.Duration) Option { return func(s *settings) { s.minHold = d } }
 
 // MaxHold ends the lease d after the grant: the Locker stops renewing it, and it is lost. The store keeps the lease
@@ -63,14 +64,13 @@ func Holder(who string) Option { return func(s *settings) { s.holder = who } }
 // without NUL.
 func Note(text string) Option { return func(s *settings) { s.note = text } }
 
-// Shared acquires the name together with other readers: several shared leases of one name may exist at the same time,
-// and none of them exists beside a lease without this option, which belongs to a writer. A writer that waits is not
-// overtaken by readers that come later.
+// Shared acquires the name as a reader. Several readers may hold a name at the same time. A call without this option is
+// a writer: it holds the name alone. A writer that waits is not overtaken by readers that come later.
 //
 // All readers whose leases overlap have the same token. It is larger than the token of every writer before, and smaller
-// than the token of every writer after. So package fence works for readers, too: the first reader that seals shuts out
-// the writer before, and the next writer's seal shuts out all readers. The token is zero if the store keeps none for
-// readers, as with advisory locks. Then package fence rejects the lease.
+// than the token of every writer after. So package fence works for readers, too: when the first reader seals, the data
+// rejects the previous writer, and when the next writer seals, the data rejects all readers. The token is zero if the
+// store keeps none for readers, as with advisory locks. Then package fence rejects the lease.
 //
 // A reader cannot become a writer without a release: two such readers would wait for each other. A call that tries it
 // with the ctx of its shared lease fails with [ErrNested]. Shared cannot be combined with [MinHold],
@@ -349,8 +349,8 @@ var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
 // grantSealer is implemented by a guard whose marks the backend can raise as part of a grant, if the guard and the
 // backend use the same database handle and table.
 type grantSealer interface {
-	// SealPlace returns where the marks are, and the token domain of name. The parameter store is the name of the
-	// backend that grants the tokens. The parameter asked is the guard that was given to [Fenced]. If asked is another
-	// guard that embeds this guard, SealPlace returns the zero Place.
+	// SealPlace returns the place where the guard stores its marks, and the token domain of name. The parameter store
+	// is the name of the backend that grants the tokens. The parameter asked is the guard that was given to [Fenced].
+	// If asked is another guard that embeds this guard, SealPlace returns the zero Place.
 	SealPlace(asked Sealer, store, name string) (place driver.Place, domain string)
 }

@@ -143,8 +143,8 @@ func (b overdue) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	return g, err
 }
 
-// Promise 2: if the store has granted a recorded request, and the confirmation fails, the grant is not trusted. The lease of a
-// repeated request is trusted for no longer than the store holds the name.
+// Promise 2: if the store has granted a recorded request, and the confirmation fails, the grant is not trusted. The
+// waiter then repeats its request, and the lease that it gets is trusted for no longer than the store keeps the grant.
 func TestAGrantWhoseConfirmationFailsIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := overdue{&granting{Backend: store}}

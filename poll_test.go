@@ -91,7 +91,7 @@ func TestThePollFollowsTheHold(t *testing.T) {
 }
 
 // Promise 9: in a series of hand-overs of another process, each holder has held the name only briefly.
-// A waiter still polls less often, the longer the series lasts.
+// Nevertheless a waiter polls less and less often while the series lasts.
 func TestThePollSlowsDownDuringASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store), "a", rowlock.TTL(2*time.Hour))

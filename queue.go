@@ -93,8 +93,8 @@ func (q *queues) storeNotifies(key driver.Key) bool {
 	return of != nil && of.stopNotify != nil
 }
 
-// takeSuccessor takes the first waiter for key if that waiter rests, else it returns nil. The caller must send
-// the waiter a result.
+// takeSuccessor takes the first waiter for key if that waiter has no request in progress, so that the caller can hand
+// the lease over to it. Otherwise takeSuccessor returns nil. The caller must send the waiter a result.
 func (q *queues) takeSuccessor(key driver.Key) *successor {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,14 +163,15 @@ func (p *place) predecessorHolds() bool {
 	return p.queues.byKey[p.key].predecessorHolds
 }
 
-// rests stores h, the first waiter, so that a release of this process can take it.
+// rests records that the first waiter, h, has no request in progress, so that a release of this process can take it.
 func (p *place) rests(h *successor) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
 	p.queues.byKey[p.key].successor = h
 }
 
-// stopsResting removes h again, so that no release takes it. It reports false if a release has already taken h.
+// stopsResting removes h before its next request, so that no release takes it. It reports false if a release has
+// already taken h.
 func (p *place) stopsResting(h *successor) bool {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()

@@ -126,7 +126,7 @@ var errEnding = errors.New("another ReleaseWith of this lease is in progress")
 // lease stopped being trusted before the function end returned. If the function end fails or panics, the lease is
 // renewed at once and continues. Then ReleaseWith returns the error of that function, and also an [ErrLost] or
 // [ErrReleased] if the lease has ended meanwhile. The function may have failed although it has ended the lease, as
-// after a commit without a reply. Then the renewal detects that.
+// after a commit without a reply. In that case the renewal detects that the lease has ended.
 //
 // If the lease has already ended, ReleaseWith returns the reason and does not call the function. It returns an
 // [ErrUnavailable] if ctx ends while ReleaseWith waits for a renewal in progress. While a ReleaseWith runs, Renew and

@@ -82,7 +82,8 @@ func (s plainStore) Capabilities() driver.Capabilities {
 }
 
 // Options that cannot be combined with Shared make the call fail before it sends a request. The error names the option.
-// If a Locker has such a combination as its default, New fails. A store without shares is an errors.ErrUnsupported.
+// If a Locker has such a combination as its default, New fails. If the store grants no shares, the error is an
+// errors.ErrUnsupported.
 func TestOptionsThatDoNotSuitShared(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, readers := locker(t, store), locker(t, store, rowlock.Shared())

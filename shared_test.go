@@ -112,7 +112,7 @@ func TestAWriterIsNotOvertakenByReaders(t *testing.T) {
 		limit time.Duration
 	}{
 		"notified":                       {func(b *memlock.Backend) driver.Backend { return b }, false, hold},
-		"notified, beside its readers":   {func(b *memlock.Backend) driver.Backend { return b }, true, 2 * hold}, // a reader of its process may wait before it
+		"notified, beside its readers":   {func(b *memlock.Backend) driver.Backend { return b }, true, 2 * hold}, // a reader of its own process may come first
 		"polling":                        {func(b *memlock.Backend) driver.Backend { return deaf{b} }, false, hold + 1500*time.Millisecond},
 		"no subscription, beside others": {func(b *memlock.Backend) driver.Backend { return mute{b} }, true, 2*hold + 2*1500*time.Millisecond},
 	} {
@@ -205,7 +205,7 @@ func TestWaitingReadersAreAllWoken(t *testing.T) {
 					lockers = append(lockers, locker(t, test.wrap(store)))
 				}
 				before := acquire(t, lockers[0], "a", rowlock.Shared())
-				writer := with(lockers[0], background) // its readers wait behind it
+				writer := with(lockers[0], background) // the readers of the same process wait behind the writer
 				var readers []chan outcome
 				for _, l := range lockers {
 					for range 4 {

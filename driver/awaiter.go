@@ -12,10 +12,10 @@ type Awaiter interface {
 	// its entry from the store's queue.
 	//
 	// If Await needs a second request to learn the holder, it may call wait(nil) first. It then calls the function wait
-	// again with the [*Held]. The two calls return the same context. If Await returns a [*Held] after it has called
-	// wait, that [*Held] need not name the holder. Joining the queue may cost more than an attempt, for example a
-	// further connection. Then Await first makes an attempt without the queue. Await may skip this attempt if r.Waiting
-	// is set.
+	// again with the [*Held]. The two calls return the same context. After Await has called wait, it may return a
+	// [*Held] that does not name the holder. Joining the queue may cost more than an attempt: for example, it may need
+	// a further connection. On such a store, Await first makes an attempt without the queue. Await may skip this
+	// attempt if r.Waiting is set.
 	//
 	// Several callers in one process may wait for the same key. The engine calls Await only for the first of them. It
 	// may call Await several times for one waiter. If the wait was long, the engine calls Renew to confirm the grant.

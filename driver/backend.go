@@ -28,8 +28,8 @@ type Backend interface {
 	// g.Key. It records the tick in the same step as the release. It records nothing if it returns [ErrNotHeld].
 	//
 	// If g.Token is zero, Release compares only the key and the nonce. With a zero token, Release may return
-	// [ErrNotHeld] for a grant that was released before. The engine uses a zero token to release a grant whose reply
-	// the engine did not receive.
+	// [ErrNotHeld] for a grant that was released before. If the reply to an acquire was lost, the engine does not know
+	// the token of a grant. It then calls Release with a zero token.
 	Release(ctx context.Context, g Grant) error
 
 	// Capabilities returns what the backend guarantees. It does no I/O. The zero Capabilities guarantee nothing beyond
@@ -45,29 +45,32 @@ type Request struct {
 	Holder string        // who requests the lock, as a text for people
 	Note   string        // what the lock is for, as a text for people
 
-	MinHold       time.Duration // the key cannot be granted again before granted+MinHold, even after a release
+	MinHold       time.Duration // for this long after a grant, the key cannot be granted again, even after a release
 	HandoverDelay time.Duration // if the lease expires without a release, the key cannot be granted for this long afterwards
 
 	// Shared requests a share of the key. The shares of one key may exist at the same time, and exclude an exclusive grant.
 	// Shares whose time overlaps have the same token, the epoch token: it is larger than the token of every exclusive
-	// grant before, and smaller than the token of every exclusive grant after. It is zero if the store has no place for an
-	// epoch; then package fence rejects the share. Each share has its own nonce and its own expiry. The engine sets Shared only if the backend has set [Capabilities].Shares. MinHold and HandoverDelay are
-	// then zero, and Seal is empty.
+	// grant before, and smaller than the token of every exclusive grant after. The epoch token is zero if the store
+	// cannot keep one. Package fence rejects such a share. Each share has its own nonce and its own expiry. The engine
+	// sets Shared only if the backend has set [Capabilities].Shares. MinHold and HandoverDelay are then zero, and Seal
+	// is empty.
 	//
-	// A waiter for an exclusive grant is not overtaken by readers that come later. After a store without a queue has
-	// refused an exclusive request with Waits because of readers, it refuses further shares with the reason [Reserved].
-	// It does so until an exclusive grant, but for [WriterReserve] at most. The waiter repeats its request sooner.
+	// A waiter for an exclusive grant is not overtaken by readers that come later. A store without a queue keeps this
+	// rule by a reservation. If it refuses an exclusive request with Waits set because readers hold the key, it then
+	// refuses new shares with the reason [Reserved]. The reservation ends with the next exclusive grant, or
+	// [WriterReserve] after the last request of the waiter. The waiter retries before that.
 	Shared bool
 
-	// Seal is the token domain of a fence, or empty. If Seal is set, the backend grants the key and seals it in one
-	// atomic step. To seal means to raise the fence mark named Key.Name to the grant's token and nonce,
-	// as Guard.Seal in package fence does. The engine sets Seal only if the backend has set [Capabilities].SealsAt.
-	// The step waits for open transactions that have locked the mark. If that takes too long, the backend undoes the
-	// step and returns a [*Held] with the reason [Draining].
+	// Seal is the token domain of a fence, or empty. A fence keeps a mark for each domain and name, which contains the
+	// newest token and nonce. To seal means to raise the mark of Seal and Key.Name to the grant's token and nonce, as
+	// Guard.Seal in package fence does. If Seal is set, the backend grants the key and seals it in one atomic step. The
+	// engine sets Seal only if the backend has set [Capabilities].SealsAt. The step waits for open transactions that
+	// have locked the mark. If that takes too long, the backend undoes the step and returns a [*Held] with the reason
+	// [Draining].
 	Seal string
 
-	// Waiting reports that the store refused an earlier request. That request came from this acquisition, or from the
-	// caller that was the first waiter of this process before. If reads are cheaper than writes in the store, the
+	// Waiting reports that the store refused an earlier request. The earlier request came from this acquisition, or
+	// from the previous first waiter for the key in this process. If reads are cheaper than writes in the store, the
 	// backend can read the lock before it writes. What Acquire returns does not depend on Waiting.
 	Waiting bool
 
@@ -90,8 +93,8 @@ type Grant struct {
 	HandoverDelay time.Duration // the requested hand-over delay
 
 	// Shared reports that the grant is a share, as Request.Shared requested. Renew and Release of a share concern no other
-	// share of the key. Releasing a share is not an error as long as its epoch token is the key's newest token, even if
-	// the share has ended before.
+	// share of the key. Until the key has a newer token, releasing a share returns no error, even if the share has
+	// already ended.
 	Shared bool
 
 	// Sealed reports that the grant also raised the fence mark, as Request.Seal requested. If Sealed is false,
@@ -105,8 +108,8 @@ type Grant struct {
 	Done string
 
 	// Earlier reports that the grant answers an earlier request with the same nonce. The store refused that earlier
-	// request with [Held.Pending], and granted the key before this request was sent. The holder's deadline is then one
-	// TTL, less the margin, after the moment just before the earlier request was sent.
+	// request with [Held.Pending] set, and granted the key before this request was sent. Therefore the engine counts
+	// the TTL from just before it sent the earlier request.
 	Earlier bool
 }
 

@@ -21,7 +21,7 @@ type Held struct {
 	Since     time.Duration // how long ago Holder was granted the key; zero if unknown
 	ExpiresIn time.Duration // time until the key becomes free unless the lease is renewed; zero if unknown
 	Readers   int           // the number of shares, if the key is held by readers and the store knows it; Holder is then one of them
-	Ahead     int           // the number of waiters that have waited longer, as far as the store knows
+	Ahead     int           // the number of waiters that have waited longer than the caller, as far as the store knows
 
 	// Pending reports that the store has recorded the request and may grant it when the key becomes free.
 	// The store then notifies the waiter, even if the waiter calls Notify only after the grant.
@@ -63,8 +63,8 @@ const (
 	MinHold
 	// Handover: the lease expired, and its hand-over delay is not over.
 	Handover
-	// Quarantine: after a failover or a restore, the server is not the server that made the last grants.
-	// It grants nothing until every lease that the previous server may have granted has ended.
+	// Quarantine: a failover or a restore has replaced the server that made the last grants. The new server grants
+	// nothing until every lease that the previous server may have granted has ended.
 	Quarantine
 	// Contended: another request is changing the lock, or has locked it in an open transaction.
 	Contended

@@ -18,7 +18,8 @@ type HandOverer interface {
 	//     granted.
 	//   - A [*Held] if the old grant still exists, but r would be refused even after its release. For example, the
 	//     minimum hold is not over, or the store is in quarantine. HandOver also returns a [*Held] if it would have to
-	//     wait before it knows that. In both cases the old grant does not change, and the engine releases it.
+	//     wait to learn whether r can be granted. In both cases the old grant does not change, and the engine releases
+	//     it.
 	//   - An error made by [NotApplied] or [Permanent], if the request had no effect.
 	//   - Any other error. Then the hand-over may have happened, or may still happen for as long as the old grant
 	//     exists.

@@ -31,7 +31,7 @@ type Operator interface {
 	// Renew of g returns [Lost], and Release of g returns [ErrNotHeld]. The HandoverDelay and the MinHold of g no
 	// longer apply.
 	//
-	// The parameter as is the nonce of the pause. A second request with the same nonce succeeds and changes nothing.
+	// The pause gets the nonce in the parameter as. A second request with the same nonce succeeds and changes nothing.
 	// Pause returns [ErrNotHeld] if the store no longer has the grant g. It never revives an expired grant. Any other
 	// error, except one made by [NotApplied] or [Permanent], means that the outcome is unknown. Pause does not wait for
 	// other holders.

@@ -41,8 +41,8 @@ func (t *trial) renewLease(le *rowlock.Lease) {
 	}
 }
 
-// tryHeld requests a name that another client holds. If the store does not reply, tryHeld retries a limited number of times. A
-// pooler that opens its connections one after the other may still be replacing the connections that were cut.
+// tryHeld requests a name that another client holds. If the store does not reply, tryHeld retries a limited number of
+// times. For example, after a cut a pooler may still be replacing its connections, one after the other.
 func (t *trial) tryHeld(l *rowlock.Locker, name string) *rowlock.HeldError {
 	var held *rowlock.HeldError
 	t.poll("a reply other than contended or unavailable", func() bool {

@@ -19,7 +19,8 @@ var leavingCases = []testCase{
 	},
 }
 
-// listen subscribes b to key. Without a subscription no store can grant a waiting request by itself.
+// listen subscribes b to key. A store grants a recorded request without a further request only to a client that has
+// subscribed.
 func (t *trial) listen(b driver.Backend, key driver.Key) {
 	n, ok := b.(driver.Notifier)
 	if !ok {

@@ -98,7 +98,7 @@ func (m sameNonceRefused) Acquire(ctx context.Context, r driver.Request) (driver
 	return m.Backend.Acquire(ctx, r)
 }
 
-// remembering answers a request with a known nonce from memory.
+// remembering answers a repeated request with its first grant for the nonce, even if that grant has ended.
 type remembering struct {
 	*memlock.Backend
 	mu     sync.Mutex

@@ -7,7 +7,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// keepsLostGrants refuses the repeated request of a grant, and keeps a grant that is released without its token.
+// keepsLostGrants refuses a repeated request, although its nonce holds the name. It also ignores a release without a
+// token. So a grant whose reply was lost stays held.
 type keepsLostGrants struct{ *memlock.Backend }
 
 func (m keepsLostGrants) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// register is a store with a defect in its record of the shares. It has a record of its own.
+// register is a store with a defect in how it keeps shares. It records the shares in addition to memlock.
 type register struct {
 	*memlock.Backend
 	defect shareDefect
@@ -23,7 +23,7 @@ type register struct {
 }
 
 type share struct {
-	driver.Grant // as memlock has granted it
+	driver.Grant // the grant that memlock made, with memlock's token
 	expires      time.Time
 }
 
@@ -48,7 +48,7 @@ func shares(defect shareDefect) func(*memlock.Backend) inprocess.Memory {
 	}
 }
 
-// ghost returns a nonce that only the defect uses.
+// ghost returns a nonce derived from n, for a second share that only the defect creates.
 func ghost(n driver.Nonce) driver.Nonce {
 	n[0] ^= 1
 	return n
@@ -83,7 +83,7 @@ func (m *register) record(ctx context.Context, r driver.Request, g driver.Grant)
 	}
 }
 
-// shown returns g with the token that the defect makes of its token.
+// shown returns g with the wrong token that this store reports to its callers because of its defect.
 func (m *register) shown(g driver.Grant) driver.Grant {
 	if token, known := m.tokens[g.Nonce]; known {
 		g.Token = token
@@ -110,7 +110,8 @@ func (m *register) shown(g driver.Grant) driver.Grant {
 	return g
 }
 
-// behind returns g without the token that shown has made. The nonce alone then identifies the grant.
+// behind returns the grant to pass to memlock: g without a wrong token, which memlock does not know. The nonce alone
+// then identifies the grant.
 func (m *register) behind(g driver.Grant) driver.Grant {
 	if token, known := m.tokens[g.Nonce]; known && token == g.Token {
 		g.Token = 0

@@ -91,7 +91,7 @@ func (m needsShareToken) Release(ctx context.Context, g driver.Grant) error {
 	return m.Backend.Release(ctx, g)
 }
 
-// reservesNothing lets later readers pass a waiting writer.
+// reservesNothing lets later readers overtake a waiting writer.
 type reservesNothing struct{ *memlock.Backend }
 
 func (m reservesNothing) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -99,7 +99,7 @@ func (m reservesNothing) Acquire(ctx context.Context, r driver.Request) (driver.
 	return m.Backend.Acquire(ctx, r)
 }
 
-// reservesUntilTheRelease lets later readers pass a waiting writer once the last reader has released the name.
+// reservesUntilTheRelease lets later readers overtake a waiting writer once the last reader has released the name.
 type reservesUntilTheRelease struct{ *memlock.Backend }
 
 func (m reservesUntilTheRelease) Release(ctx context.Context, g driver.Grant) error {

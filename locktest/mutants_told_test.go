@@ -66,7 +66,7 @@ func (m listsNoWaiter) List(ctx context.Context, namespace string, all bool) ([]
 	return list, err
 }
 
-// countsHolder counts the holder, too, as a store may that keeps the holder at the head of its queue.
+// countsHolder counts the holder as a waiter. A store may do so if it keeps the holder at the head of its queue.
 type countsHolder struct{ *memlock.Backend }
 
 func (m countsHolder) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {

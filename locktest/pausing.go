@@ -62,7 +62,7 @@ func pauseCloses(t *trial) {
 	r.TTL = lively // the TTL is over before the case ends
 	g := t.grant(a, r)
 	t.pause(p, g, driver.NewNonce())
-	witness := t.request(t.key("witness")) // the witness has the TTL and session of g, and is granted later, so it expires after the TTL of g is over
+	witness := t.request(t.key("witness")) // has the session and TTL of g, but a later grant: if it has expired, the TTL of g is over, too
 	witness.TTL = r.TTL
 	t.grant(a, witness)
 	if got := t.renew(a, g); got != driver.Lost {

@@ -115,7 +115,8 @@ func renewalByPosition(t *trial) {
 	for i := range good {
 		good[i] = t.grant(a, t.request(t.key(string(rune('a'+i)))))
 	}
-	// Another client holds the expired lease. If grants end with a session, the session of the first client must not end.
+	// The client other holds the lease that expires. If grants end with a session, the expiry ends the session of
+	// other, but must not end the session of a.
 	expired := t.expired(other, t.request(t.key("expired")))
 	never := driver.Grant{Key: t.key("never"), Nonce: driver.NewNonce(), Token: 1, TTL: steady}
 	foreign := good[0]

@@ -208,7 +208,7 @@ func shareExpiresAlone(t *trial) {
 	sentinel.TTL = brief
 	t.grant(a, sentinel)
 	sentinel.Nonce = driver.NewNonce()
-	t.grantAtLast(a, sentinel) // the share has the same TTL and was granted before
+	t.grantAtLast(a, sentinel) // the share was granted before sentinel, with the same TTL, so it has expired, too
 	t.isLost(a, g, "a share that has expired")
 	t.isHeld(b, other)
 	t.refuse(a, t.request(key))

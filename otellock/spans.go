@@ -33,8 +33,8 @@ func (r *recorder) holdSpan(ctx context.Context, lease rowlock.LeaseInfo, held t
 	span.SetAttributes(outcome("released"))
 }
 
-// span creates a child of the span in ctx. The child ends at the time of this call, and starts earlier by the duration
-// took. The function end reports the child.
+// span creates a child of the span in ctx. The child ends at the time of this call. The parameter took is its duration.
+// The returned function end reports the child.
 func (r *recorder) span(ctx context.Context, name string, lock rowlock.LockInfo, took time.Duration) (span trace.Span, end func()) {
 	now := time.Now()
 	_, span = r.spans.Start(ctx, name, trace.WithTimestamp(now.Add(-took)), trace.WithAttributes(

@@ -101,7 +101,7 @@ func TestAnExpiredLeaseIsFree(t *testing.T) {
 	})
 }
 
-// After a release or an expiry, a minimum hold keeps the lock closed until MinHold after the grant.
+// After a release or an expiry, a minimum hold keeps the lock unavailable until MinHold after the grant.
 func TestMinHoldKeepsAReleasedLockClosed(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -122,7 +122,7 @@ func TestMinHoldKeepsAReleasedLockClosed(t *testing.T) {
 	})
 }
 
-// A hand-over delay keeps the lock closed after an expiry, but not after a release.
+// A hand-over delay keeps the lock unavailable after an expiry, but not after a release.
 func TestHandoverDelayFollowsAnExpiryOnly(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

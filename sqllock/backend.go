@@ -97,8 +97,8 @@ func (b *Backend) CloseIdle(ctx context.Context) {
 	}
 }
 
-// Notify implements [driver.Notifier]. On MySQL and MariaDB it never calls the function wake. There, the process enters
-// the lock's queue when its next attempt is refused.
+// Notify implements [driver.Notifier]. On MySQL and MariaDB it never calls the function wake, because these servers
+// cannot notify a client. There, the process enters the lock's queue when its next attempt is refused.
 func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if n, ok := b.dialect.(driver.Notifier); ok {
 		return n.Notify(ctx, key, wake)

@@ -42,11 +42,11 @@
 //
 // Waiters are notified. Each waiting process has a row in the table of waiters. One connection of the pool listens
 // while a backend has waiters, and for five seconds afterwards. The statement of a release also reserves the lock for
-// 50 ms for the process that has waited longest, and notifies that process. There is one exception, if the releasing
-// process also waits for the lock or did so a moment ago. The release then grants the lock directly to the process that
-// has waited longest, if that process has stored a request in its row. A release without a waiter sends no
-// notification. Any role can send a notification, so a waiter treats it as a hint and verifies the row of the lock. If
-// a notification is lost, the waiter finds the lock with its next poll.
+// 50 ms for the process that has waited longest, and notifies that process. There is one exception. The process that
+// has waited longest may have stored a request in its row. If the releasing process also waits for the lock, or did so
+// a moment ago, the release grants this request directly. A release without a waiter sends no notification. Any role
+// can send a notification, so a waiter treats it as a hint and verifies the row of the lock. If a notification is lost,
+// the waiter finds the lock with its next poll.
 //
 // The backend does not listen through a pooler, with a driver other than pgx, or on a database/sql pool that is
 // limited to one connection. In these cases waiters poll, and Capabilities reports that waiters are not notified.

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// After a change of server, no lock is granted for the longest time for which any grant could close a lock. After
-// that time, every lease that the lost server granted has ended.
+// After a change of server, no lock is granted for as long as any grant of the lost server could keep a lock
+// unavailable. After that time, every lease that the lost server granted has ended.
 func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -20,7 +20,7 @@ func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 		long.TTL, long.HandoverDelay = 20*time.Minute, 10*time.Minute
 		g := acquire(t, b, long)
 		s.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
-		b = s.open() // a new backend has no cached epoch
+		b = s.open() // a new backend has not cached which server granted last
 		for range 2 {
 			h := refused(t, b, request("job"))
 			assert.Equal(t, driver.Quarantine, h.Reason)
@@ -59,8 +59,8 @@ func TestAnEmptyTableHasNoQuarantine(t *testing.T) {
 	})
 }
 
-// A grant first raises longest_ttl_us in the meta row to the time for which the grant may close the lock, unless the
-// stored value is already larger.
+// A grant first raises longest_ttl_us in the meta row to the time for which the grant may keep the lock unavailable,
+// unless the stored value is already larger.
 func TestTheLongestTTLIsOnRecord(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// A hand-over is refused while something prevents every grant, for example the epoch of another server in the meta row.
-// The holder keeps its grant and can release it. The next acquire then updates the meta row.
+// A hand-over is refused while something prevents every grant. For example, the meta row says that another server made
+// the last grants. The holder keeps its grant and can release it. The next acquire then updates the meta row.
 func TestAHandOverIsRefusedWhereAnAcquireWouldBe(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

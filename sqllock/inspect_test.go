@@ -106,7 +106,7 @@ func TestForceRelease(t *testing.T) {
 	})
 }
 
-// A forced release frees a lock that the hand-over delay or minimum hold of an earlier grant keeps closed.
+// A forced release frees a lock that the hand-over delay or minimum hold of an earlier grant keeps unavailable.
 func TestForceReleaseOpensAClosedLock(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

@@ -90,8 +90,8 @@ func lively(t *testing.T) scrape {
 	store.Intercept(nil)
 	require.ErrorIs(t, lease.Release(ctx), rowlock.ErrLost)
 
-	// Some counters rise after the calls above have returned, so this waits for them. The goroutine that notices a loss
-	// counts it in one series after another. An acquire that got no reply is released in the background.
+	// Some counters rise after the calls above have returned, so the test waits until they do. The goroutine that
+	// notices a loss raises one counter after another. An acquire that got no reply is released in the background.
 	var s scrape
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		s = scrapeOf(t, metrics)

@@ -67,8 +67,8 @@ func (b *Backend) server(ctx context.Context) (*server, error) {
 	return s, err
 }
 
-// renewals returns the server for renewals. While every connection of the pool is in use, statements to this server
-// use the reserve, an additional connection.
+// renewals returns the server for renewals. While every connection of the pool is in use, this server sends statements
+// through the reserve, an additional connection.
 func (b *Backend) renewals(ctx context.Context) (*server, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -77,7 +77,8 @@ func (b *Backend) renewals(ctx context.Context) (*server, error) {
 	return s.through(b.reserve.ForRenewals(b.q, b.usage)), nil
 }
 
-// releases returns the server for releases. It is like renewals, but renewals have priority on the reserve.
+// releases returns the server for releases. It uses the reserve as the method renewals does, but a renewal gets the
+// reserve before a release.
 func (b *Backend) releases(ctx context.Context) (*server, error) {
 	s, err := b.server(ctx)
 	if err != nil {
@@ -131,13 +132,15 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return sqlbase.GrantOf(r, a), nil
 }
 
-// noAutocommit is the verdict if the session would not commit a grant.
+// noAutocommit is the verdict of look.sql if autocommit is off, so that the session would not commit a grant.
 const noAutocommit sqlbase.Verdict = "no autocommit"
 
 var errNoAutocommit = errors.New("autocommit is off in the session: locks need a pool with autocommit on")
 
-// mends returns a repair for each verdict that prevents every grant. For example, the repair for OtherEpoch stores the
-// epoch of this server. The parameter closedFor is the time, in microseconds, for which the grant could close the lock.
+// Some verdicts of look.sql say that the server cannot grant any lock yet. mends returns a function for each of these
+// verdicts, which removes the obstacle or returns an error. For example, the verdict OtherEpoch means that the meta row
+// belongs to another server, and its function stores the epoch of this server. The parameter closedFor is the time, in
+// microseconds, for which the grant could keep the lock unavailable.
 func mends(ctx context.Context, s *server, closedFor int64) map[sqlbase.Verdict]func() error {
 	return map[sqlbase.Verdict]func() error{
 		sqlbase.OtherEpoch: func() error {

@@ -68,8 +68,9 @@ func (f *fixture) moveHere(t *testing.T) {
 }
 
 // A grant relies on an earlier read of the meta row only if the age of that read is much smaller than the shortest
-// quarantine. The age is measured with the wall clock and with the monotonic clock. If the grant may close the lock for
-// longer than the grant for which the row was read, it does not rely on that read.
+// quarantine. The age is measured with the wall clock and with the monotonic clock. The row was read for an earlier
+// grant. If the new grant may keep its lock unavailable for longer than the earlier grant, it does not rely on that
+// read.
 func TestMySQLLooksAgainInTime(t *testing.T) {
 	t.Parallel()
 	const shortestQuarantine = time.Minute // the first value of rowlock_lease_meta.longest_ttl_us, which the migration sets
@@ -107,8 +108,8 @@ func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 	})
 }
 
-// A grant first raises longest_ttl_us in the meta row to the time for which the grant may close the lock, unless the
-// stored value is already larger.
+// A grant first raises longest_ttl_us in the meta row to the time for which the grant may keep the lock unavailable,
+// unless the stored value is already larger.
 func TestMySQLRemembersTheLongestTTL(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, r := range []driver.Request{
@@ -122,7 +123,7 @@ func TestMySQLRemembersTheLongestTTL(t *testing.T) {
 	})
 }
 
-// A lease ends when its TTL is over by the server's clock. Then the lock stays closed for the hand-over delay.
+// A lease ends when its TTL is over by the server's clock. Then the lock stays unavailable for the hand-over delay.
 func TestMySQLHandover(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		r := request("a")

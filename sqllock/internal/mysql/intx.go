@@ -55,7 +55,7 @@ func (b *Backend) settleInTx(ctx context.Context, tx sqlbase.Querier, key driver
 }
 
 // lookBeside reads, outside the caller's transaction, why the lock cannot be acquired. If the lock looks free, the
-// verdict is Contended. In that case the lock has a row, because lookBeside inserts a missing row.
+// verdict is Contended, and the caller can lock the row. The row exists, because lookBeside inserts a missing row.
 func (b *Backend) lookBeside(ctx context.Context, s *server, key driver.Key) (sqlbase.Answer, error) {
 	a, err := b.look(ctx, s, driver.Request{Key: key})
 	if err == nil && a.Verdict == sqlbase.Missing {

@@ -105,7 +105,7 @@ func TestMySQLTheRowOfASharedLock(t *testing.T) {
 	})
 }
 
-// A share that has expired is not counted, does not keep the lock closed, and is removed from the row by a later
+// A share that has expired is not counted, does not keep the lock unavailable, and is removed from the row by a later
 // request for a share.
 func TestMySQLAnExpiredShareIsDropped(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
@@ -132,8 +132,9 @@ func TestMySQLAnExpiredShareIsDropped(t *testing.T) {
 	})
 }
 
-// After a writer has been refused because of readers, no further reader is granted a share, also not after the last
-// reader has left. The note of the writer ends. A share that exists is granted again.
+// After a writer has been refused because of readers, no further reader is granted a share, even after the last reader
+// has released the lock. The row records that a writer waits, but only for a limited time. A reader that repeats its
+// request gets its existing share again.
 func TestMySQLAWaitingWriterKeepsReadersOut(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		r := reading("a")

@@ -1,6 +1,6 @@
 -- Parameters: in this order: namespace; name; the id of this process in the queue; the path of the share; the epoch that look.sql read; the path of the share; TTL in microseconds; nonce; TTL; the floor that look.sql read, twice; holder; note; TTL, twice; the id of this process in the queue, twice. Names, holder and note are in base64.
 -- Result: LAST_INSERT_ID is the epoch token, or 0 if nothing was granted. Its highest bit is 1 if the row contains a tick: granted.sql then reads the token and the tick. If nothing was granted, look.sql reads the reason, and insert_shared.sql inserts a missing row.
--- Promise: grants a share, and is otherwise like acquire.sql. The first reader begins an epoch with a new token. Later readers join that epoch, unless a writer waits. The new values are computed from the locked row (l), so no reader overwrites the share of another reader. A share that exists is granted again even if a writer waits.
+-- Promise: grants a share, and is otherwise like acquire.sql. The first reader begins an epoch with a new token. Later readers join that epoch, unless a writer waits. The new values are computed from the locked row (l), so no reader overwrites the share of another reader. A repeated request for an existing share is granted even if a writer waits.
 INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, holder, note, acquired_at, expires_at, held_until)
 SELECT l.namespace, l.name, 0, x'', x'', l.acquired_at, l.expires_at, l.held_until
   FROM rowlock_lease AS l
