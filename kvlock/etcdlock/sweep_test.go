@@ -66,9 +66,9 @@ func (k keys) Delete(ctx context.Context, key string, opts ...clientv3.OpOption)
 	return k.KV.Delete(ctx, key, opts...)
 }
 
-// If a request got no reply, the renewal of its session sweeps: it deletes entries that belong to no known
-// acquisition. The sweep never deletes the entry of a grant. This is true even if an earlier acquisition reuses a key
-// that the sweep has read.
+// Promise 1 of docs/guarantees.md: if a request got no reply, the renewal of its session sweeps, which means that it
+// deletes entries that belong to no known acquisition. The sweep never deletes the entry of a grant. This is true even
+// if an earlier acquisition reuses a key that the sweep has read.
 func TestASweepDeletesNoGrant(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

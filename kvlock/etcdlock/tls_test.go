@@ -108,8 +108,8 @@ func (i issued) files(t *testing.T) (certFile, keyFile string) {
 	return writePEM(t, "CERTIFICATE", i.Leaf.Raw), writePEM(t, "PRIVATE KEY", key)
 }
 
-// sign makes a key and a certificate. The authority in the parameter by signs the certificate. If the authority is nil,
-// the certificate is self-signed.
+// sign makes a key and a certificate. The parameter by is the authority that signs the certificate. If by is nil, the
+// certificate is self-signed.
 func sign(t *testing.T, template *x509.Certificate, by *authority) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -12,7 +12,7 @@ import (
 // view is the part of a queue that one transaction reads. Missing entries are nil.
 type view struct {
 	oldest  *mvccpb.KeyValue // the oldest entry of the lock, which belongs to a holder
-	barrier *mvccpb.KeyValue // the oldest entry that blocks a later request
+	barrier *mvccpb.KeyValue // the oldest entry that blocks the request, unless the request's own entry is older
 	mine    *mvccpb.KeyValue
 	tick    tick
 	epoch   driver.Token // zero if there is none
@@ -62,8 +62,8 @@ func (b *Backend) oldest(ctx context.Context, key driver.Key) (*mvccpb.KeyValue,
 	return reply.Kvs[0], nil
 }
 
-// refusal says why request r was refused. The parameter oldest is the oldest entry. If it is a share, refusal reads the
-// queue to count the readers. If that fails, it describes the oldest entry alone.
+// refusal says why request r was refused. The parameter oldest is the oldest entry of the queue. If that entry is a
+// share, refusal reads the queue to count the readers. If the read fails, refusal describes only the oldest entry.
 func (b *Backend) refusal(ctx context.Context, r driver.Request, oldest *mvccpb.KeyValue) *driver.Held {
 	held := heldBy(oldest, driver.Token(oldest.CreateRevision))
 	if isExclusive(string(oldest.Key)) {
@@ -78,7 +78,7 @@ func (b *Backend) refusal(ctx context.Context, r driver.Request, oldest *mvccpb.
 			held.Readers = readers
 		}
 	}
-	if r.Shared { // a share is refused only because of an exclusive request, which waits for the readers
+	if r.Shared { // readers hold the lock, so only a waiting writer can be the reason that a share was refused
 		held.Reason = driver.Reserved
 	}
 	return held
@@ -98,9 +98,10 @@ func (b *Backend) line(key driver.Key) clientv3.Op {
 	return clientv3.OpGet(b.queue(key), clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 }
 
-// head returns the holder's entry, its token, and the number of readers that hold the lock. Of several readers it
-// returns the one whose entry is the youngest. The entries of a queue are ordered by age. If the readers have not
-// minted a token yet, the token is the create revision of the oldest.
+// head returns the holder's entry, the holder's token, and the number of readers that hold the lock. The parameter
+// queue must be ordered by age. If several readers hold the lock, head returns the youngest of their entries. The
+// parameter epoch is the token of the readers, or zero if no reader has begun an epoch yet. Then the token is the
+// create revision of the oldest entry.
 func head(queue []*mvccpb.KeyValue, epoch driver.Token) (holder *mvccpb.KeyValue, token driver.Token, readers int) {
 	for readers < len(queue) && !isExclusive(string(queue[readers].Key)) {
 		readers++

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// wait blocks until the entry before the waiter's own may have been deleted. It then calls the function look until that
-// succeeds.
+// wait blocks until the entry before the waiter's own may have been deleted. It then calls the method look until a
+// call succeeds.
 func (w *waiter) wait(ctx context.Context) error {
 	if err := w.watch(ctx); err != nil || w.before == nil {
 		return err
@@ -39,8 +39,8 @@ func (w *waiter) wait(ctx context.Context) error {
 	}
 }
 
-// endsWait reports whether err is final: no later look can succeed soon. An error such as a missing leader is not final.
-// A full database is, because the first reader of an epoch puts a key.
+// endsWait reports whether err is final, which means that a later call of look cannot succeed soon. A missing leader
+// is not final. A full database is final, because look may have to put the key of an epoch.
 func endsWait(err error) bool {
 	return errors.Is(err, errEntryLost) || errors.Is(err, rpctypes.ErrNoSpace) || driver.IsPermanent(err)
 }
@@ -48,9 +48,9 @@ func endsWait(err error) bool {
 // watch waits until the entry before the waiter's own may have been deleted, and renews the session meanwhile. It also
 // returns if the watch ends for another reason. For example, its revision was compacted, or the node has no leader.
 //
-// It watches from the current revision, and reads the queue again if the store has changed since the last look. A watch
-// from the revision of the last look would be slower: etcd may delay the events of a watch from a past revision by up
-// to a tenth of a second.
+// The watch begins at the current revision. If the store has changed since the queue was last read, the method reads
+// the queue again. A watch that begins at the revision of that last read would be slower: etcd may delay the events of
+// a watch from a past revision by up to a tenth of a second.
 func (w *waiter) watch(ctx context.Context) error {
 	inner, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	replies := w.listen(inner)
@@ -109,8 +109,8 @@ func (w *waiter) same(ctx context.Context) bool {
 	return w.look(ctx) == nil && w.before != nil && w.before.CreateRevision == revision
 }
 
-// keep renews the session, unless another goroutine has just done so. If the session is doubted, the method also sweeps
-// it, because a renewal keeps unknown entries alive too.
+// keep renews the session, unless another goroutine has just done so. If the session is doubted, the method also
+// sweeps it, because the renewal keeps unknown entries of the session alive too.
 func (w *waiter) keep(ctx context.Context, every time.Duration) error {
 	if w.backend.age(w.session) < every*3/4 {
 		w.heard = time.Now().Add(-w.backend.age(w.session))

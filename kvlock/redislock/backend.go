@@ -21,8 +21,8 @@ type Backend struct {
 	err      error // an invalid option or client; nil if the backend can work
 	checked  atomic.Bool
 	warnings atomic.Pointer[warnings] // set by the first check of the server; nil before that
-	heeds    bool                     // the client stops waiting for a reply at the deadline of ctx
-	answers  atomic.Bool              // the server answered the last request
+	heeds    bool                     // whether the client stops waiting for a reply at the deadline of ctx
+	answers  atomic.Bool              // whether the server answered the last request
 	wakes    *redisbase.Subscriber
 	places   *redisbase.Places
 }
@@ -33,7 +33,7 @@ var (
 	_ driver.Operator = (*Backend)(nil)
 )
 
-// pkg is the prefix of error texts.
+// pkg is the package name with which error texts begin.
 const pkg = "redislock"
 
 // New makes a backend that keeps locks on the server or servers of client: a *redis.Client, such as Sentinel's failover
@@ -50,9 +50,10 @@ func New(client redis.UniversalClient, opts ...Option) *Backend {
 }
 
 // Capabilities implements [driver.Backend]. Tokens are best effort: after a failover to a replica that lags, tokens
-// rise only if the clocks of the two servers agree well enough (see the package comment). The warnings come from the
-// check that the first operation makes. They are about weak persistence, about eviction, and about replicas if grants
-// do not wait for them. When a waiter has found that the account may not SUBSCRIBE, there is a warning for that too.
+// rise only if the clocks of the two servers differ by less than the duration of the failover. The warnings come from
+// the check that the first operation makes. They are about weak persistence, about eviction, and about replicas if
+// grants do not wait for them. When a waiter has found that the account may not SUBSCRIBE, there is a warning for that
+// too.
 func (b *Backend) Capabilities() driver.Capabilities {
 	c := driver.Capabilities{Backend: "redislock", Token: driver.BestEffortToken, Wakes: true, Shares: true, Pauses: true, Ticks: true, Invalid: b.err}
 	if redisbase.IsCluster(b.client) {

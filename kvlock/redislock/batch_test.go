@@ -14,8 +14,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Four runs of the script renew 301 leases. Each lease keeps its own TTL and gets its own outcome. If the server does
-// not know the script, the renewal takes eight runs.
+// One run of the script renews up to a hundred leases, so four runs renew 301 leases. Each lease keeps its own TTL and
+// gets its own outcome. If the server does not know the script, each run is repeated with the script's text, so the
+// renewal takes eight runs.
 func TestRenewalsTravelInHundreds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -12,9 +12,9 @@
 //
 // A token is the larger of the last token plus one and the server's clock in microseconds. So tokens rise through
 // release, expiry, FLUSHALL, a restart without data, and a failover that lost the last grants. After a failover, they
-// rise only if the new server's clock is not too far behind the old server's clock. The limit is the duration of the
-// failover. After FLUSHALL or a restart without data, they rise only if the clock was not set back. This is what
-// BestEffortToken means here.
+// rise only if the new server's clock is behind the old server's clock by less than the duration of the failover.
+// After FLUSHALL or a restart without data, they rise only if the clock was not set back. That is why
+// [driver.Capabilities] declares these tokens as BestEffortToken.
 //
 // A released lock is deleted after five minutes, so names that are used once do not fill the server. One additional key
 // (on a Cluster, one for each slot) keeps the largest token of the deleted locks. The first token of a new name is
@@ -28,9 +28,9 @@
 // for each slot. So protect your data: [Guard] rejects stale tokens for data in Redis, and package fence for data in a
 // SQL database.
 //
-// For each lock, time never goes back. If the server's clock is set back, the lock of a crashed holder stays held
-// longer, by the time that the clock was set back. A forced release frees it. If the clock is set forward, leases end
-// early.
+// Each lock remembers the latest time that a script has seen, and scripts use no earlier time for that lock. If the
+// server's clock is set back, the lock of a crashed holder stays held longer, by the time that the clock was set back.
+// A forced release frees such a lock. If the clock is set forward, leases end early.
 //
 // # The client
 //
@@ -42,9 +42,10 @@
 // # The server
 //
 // The first call runs INFO. The backend refuses a replica, a server older than 7.0, and a maxmemory-policy other than
-// noeviction (but see [AllowEviction]). If a managed service hides a fact, the backend does not refuse the server for
-// it. The [driver.Capabilities] warn of weak persistence, and of replicas if grants do not wait for them. When the
-// server's memory is full it grants no new locks, but held locks can be renewed and released.
+// noeviction (but see [AllowEviction]). If a managed service does not report one of these settings, the backend does
+// not refuse the server because of that setting. The [driver.Capabilities] warn of weak persistence, and of replicas
+// if grants do not wait for them. When the server's memory is full it grants no new locks, but held locks can be
+// renewed and released.
 //
 // An account needs EVAL, EVALSHA, INFO, and the commands of the scripts. It needs SCAN to list and prune, and SUBSCRIBE
 // to wait. It also needs access to the keys and channels of the prefix. docs/redis.md has the ACL line, and says what

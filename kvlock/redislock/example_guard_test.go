@@ -13,8 +13,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// A holder that has lost its lock without noticing cannot overwrite data in Redis. Each new holder seals before it
-// reads, and the script of each write checks the token. On a Cluster, the braces keep mark and data in one slot.
+// A holder that has lost its lock without noticing cannot overwrite data in Redis. Each new holder calls Seal before
+// it reads, and the script of each write checks the token. The braces in the keys are a hash tag, which keeps the mark
+// and the data in one slot of a Cluster.
 func ExampleGuard() {
 	url := os.Getenv("ROWLOCK_TEST_REDIS")
 	if url == "" { // without a server, only the expected output is printed

@@ -23,8 +23,8 @@ func onOne(t *testing.T) (open func() driver.Backend, servers []*redis.Client) {
 	}, []*redis.Client{redistest.Connect(t, s.Addr)}
 }
 
-// Promise 9: eight processes acquire and release one name repeatedly, and each is granted at least half of its fair
-// share.
+// Promise 9 of docs/guarantees.md: eight processes acquire and release one name repeatedly, and each is granted at
+// least half of its fair share.
 func TestNobodyStarves(t *testing.T) {
 	open, servers := onOne(t)
 	served, requests := redistest.Contest(t, open, servers, 8, 1, 400)
@@ -36,8 +36,8 @@ func TestNobodyStarves(t *testing.T) {
 	assert.GreaterOrEqual(t, slices.Min(served), total/len(served)/2)
 }
 
-// Promise 9: two hundred processes acquire and release one name repeatedly, and each is granted at least half of its
-// fair share.
+// Promise 9 of docs/guarantees.md: two hundred processes acquire and release one name repeatedly, and each is granted
+// at least half of its fair share.
 func TestNobodyStarvesOfTwoHundred(t *testing.T) {
 	open, servers := onOne(t)
 	served, _ := redistest.Contest(t, open, servers, 200, 1, 2000)
@@ -46,7 +46,8 @@ func TestNobodyStarvesOfTwoHundred(t *testing.T) {
 	assert.GreaterOrEqual(t, served[0], 1500/200/2)
 }
 
-// Promise 9: with a thousand waiters in eight processes, a hand-over costs at most three requests.
+// Promise 9 of docs/guarantees.md: with a thousand waiters in eight processes, a hand-over costs at most three
+// requests.
 func TestAThousandWaiters(t *testing.T) {
 	open, servers := onOne(t)
 	served, requests := redistest.Contest(t, open, servers, 8, 125, 1000)

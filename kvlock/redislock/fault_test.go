@@ -110,8 +110,8 @@ func TestReplicated(t *testing.T) {
 	require.ErrorContains(t, err, "0 of 1 replicas")
 }
 
-// A guarded script runs for the newest holder, and for no older holder. The comparison is exact even for tokens that a
-// double cannot represent.
+// A guarded script runs only for the newest holder. The comparison of tokens is exact, even for numbers that a Lua
+// number (a double) cannot represent.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

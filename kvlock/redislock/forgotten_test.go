@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 3: the server deletes the locks of names that are used once, and the tokens of a deleted name still rise.
-// They rise even if the server's clock was set back, with or without a restart.
+// Promise 3 of docs/guarantees.md: the server deletes the locks of names that are used once, and if a deleted name is
+// used again, its tokens still rise. They rise even if the server's clock was set back, with or without a restart.
 func TestTokensOfForgottenNamesRise(t *testing.T) {
 	t.Parallel()
 	testenv.DSN(t, testenv.EngineRedis)

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 5: after Acquire has returned an error, or Close has returned, no release reserves the lock for the waiter
-// that gave up. So a third process can acquire the lock at once.
+// Promise 5 of docs/guarantees.md: after Acquire has returned an error, or Close has returned, no release reserves the
+// lock for the waiter that gave up. So a third process can acquire the lock at once.
 func TestAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

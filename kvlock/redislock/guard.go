@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// ErrStale is returned when a script was not run, because a newer holder has written or sealed since the token was
-// granted. The holder must stop: a retry with the same lease cannot succeed.
+// ErrStale is returned if a script was not run, because a newer holder has already called [Guard.Run] or [Seal]. The
+// holder must stop: a retry with the same lease cannot succeed.
 var ErrStale = errors.New("redislock: a newer holder has written or sealed")
 
 var errNoToken = errors.New("redislock: a guarded script needs the token of a lease, and tokens are larger than zero")
@@ -26,22 +26,22 @@ var guardLua string
 type Guard struct{ script redisbase.Script }
 
 // NewGuard combines a token check and lua into one script, so that no other command runs between the check and the
-// caller's script lua. In lua, KEYS and ARGV are the keys and args that are given to Run. It may be any Redis script,
-// but must not begin with a #! line.
+// caller's script lua. In lua, KEYS and ARGV are the keys and args that are given to Run. The parameter lua may be any
+// Redis script, but must not begin with a #! line.
 func NewGuard(lua string) *Guard { return &Guard{redisbase.NewScript(guardLua + lua)} }
 
 var sealing = NewGuard("return 1")
 
 // Run runs the script. The parameter mark is the key of a string that holds the largest token seen so far. If that
 // token is larger than token, Run changes nothing and returns [ErrStale]. On a Cluster, mark and keys must be in one
-// slot. The mark never expires. Keep it for as long as the data may be written.
+// slot. The mark never expires. Do not delete the mark while an old holder may still write the data.
 //
-// Readers that hold the lock together have one token (see rowlock.Shared). So Run runs the scripts of all of them, and
-// does not check whether each reader still has its share. It returns ErrStale for all of them after the next writer has
-// written or sealed. A script that writes belongs under an exclusive lease.
+// Readers that hold the lock together have one token (see rowlock.Shared). So Run accepts the scripts of all these
+// readers, and does not check whether each reader still has its share. After the next writer has called Run or Seal,
+// Run returns ErrStale to all of them. Use an exclusive lease for a script that writes.
 //
-// When ctx ends, Run returns early only if the client supports this. Errors other than ErrStale come from the server or
-// the client. After an error of the client, the script may have run.
+// When ctx ends, Run returns early only if the client has the option ContextTimeoutEnabled. Errors other than ErrStale
+// come from the server or the client. After an error of the client, the script may have run.
 func (g *Guard) Run(ctx context.Context, client redis.Scripter, mark string, token driver.Token, keys []string, args ...any) (any, error) {
 	if token <= 0 {
 		return nil, errNoToken
@@ -55,8 +55,8 @@ func (g *Guard) Run(ctx context.Context, client redis.Scripter, mark string, tok
 }
 
 // Seal raises mark to token. Call Seal after each Acquire, before the new holder's first read. Later writes of older
-// holders are then rejected, so the data do not change after the new holder has read them. Seal returns the same errors
-// as [Guard.Run].
+// holders are then rejected. So no older holder changes the data after the new holder has read it. Seal returns the
+// same errors as [Guard.Run].
 func Seal(ctx context.Context, client redis.Scripter, mark string, token driver.Token) error {
 	_, err := sealing.Run(ctx, client, mark, token, nil)
 	return err

@@ -14,8 +14,8 @@ var handOverScript = redisbase.LoadQueued(files, "hand_over")
 var _ driver.HandOverer = (*Backend)(nil)
 
 // HandOver implements [driver.HandOverer]. It sends one request, which may be repeated like the request of Acquire. If
-// too few replicas confirm the new grant, HandOver releases it and fails. The old grant has ended by then, so the error
-// is not marked as not applied.
+// too few replicas confirm the new grant, HandOver releases it and fails. The old grant has ended by then, so the
+// error must not be marked as not applied, which would mean that nothing has changed.
 func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	g, err := do(ctx, b, func(ctx context.Context) (driver.Grant, error) { return b.handOver(ctx, from, r) })
 	var held *driver.Held

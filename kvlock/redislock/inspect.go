@@ -37,9 +37,10 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 	return list, nil
 }
 
-// Prune implements [driver.Operator]. Redis deletes released locks after five minutes, and other unused locks after the
-// retention, so Prune is only needed to delete them earlier. A lock with a tick is deleted, together with its tick,
-// only by Prune. Tokens keep rising, because the server's record keeps the largest token of the deleted locks.
+// Prune implements [driver.Operator]. Redis deletes released locks after five minutes, and locks that were not
+// released after the time that [Retention] sets. So Prune is only needed to delete these locks earlier. A lock with a
+// tick is deleted, together with its tick, only by Prune. Tokens keep rising, because the server's record keeps the
+// largest token of the deleted locks.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	n, err := do(ctx, b, func(ctx context.Context) (int, error) {
 		return b.locks().Prune(ctx, unused)

@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// If the server's memory is full, Acquire fails with an error that says so. Held locks can be renewed and released.
-// Shares can be renewed and released too. A writer that waits is still refused because of them.
+// If the server's memory is full, Acquire fails with an error that says so. Held locks and shares can be renewed and
+// released. A writer that waits for readers still gets a refusal that names them, and not an error.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

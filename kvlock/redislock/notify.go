@@ -10,9 +10,9 @@ import (
 
 // Notify implements [driver.Notifier]. A process enters the lock's queue when a request of one of its waiters is
 // refused. A release notifies the first process in the queue, and reserves the lock for that process for 50 ms. If the
-// queue is empty, the release notifies all subscribers of the channel that has the name of the lock's key. If a waiter
-// is granted a share, the first process that is still in the queue is notified too, because it may wait for a share. If
-// a lease expires, nobody is notified.
+// queue is empty, the release publishes a message on the lock's channel, which has the same name as the lock's key.
+// All waiters subscribe to that channel. If a waiter is granted a share, the first process that is still in the queue
+// is notified too, because it may wait for a share. If a lease expires, nobody is notified.
 //
 // All waiters of a backend share one connection. The first waiter opens it, and the last waiter closes it. When the
 // backend has replaced a broken connection, it wakes all waiters. If the account may not SUBSCRIBE, Notify fails at

@@ -10,8 +10,8 @@ import (
 )
 
 // preflight checks once whether the server is fit for locks. On a Cluster, it checks each primary. After a refusal the
-// next operation checks again, because the configuration can be changed while the server runs. If a server hides a
-// fact, preflight does not refuse the server for it.
+// next operation checks again, because the configuration can be changed while the server runs. If a server does not
+// report a fact, preflight does not refuse the server because of that fact.
 func (b *Backend) preflight(ctx context.Context) error {
 	if b.checked.Load() {
 		return nil
@@ -41,7 +41,7 @@ func (b *Backend) inspectServer(ctx context.Context, server redis.Cmdable, name 
 	text, err := server.Info(ctx).Result()
 	if err != nil {
 		if redisbase.Says(err, "NOPERM") || redisbase.Says(err, "ERR") {
-			return nil // a managed service that does not permit INFO
+			return nil // some managed services do not permit INFO
 		}
 		return redisbase.Classify(err)
 	}

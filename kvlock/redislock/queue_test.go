@@ -16,9 +16,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 9, on one server, with replicas and on a Cluster: a release notifies only the process that has waited
-// longest, and reserves the name for that process. Before it acquires the name, neither the releasing process nor a
-// later waiter is granted the name. No waiter polls in this test.
+// Promise 9 of docs/guarantees.md, on one server, with replicas and on a Cluster: a release notifies only the process
+// that has waited longest, and reserves the name for that process. Before it acquires the name, neither the releasing
+// process nor a later waiter is granted the name. No waiter polls in this test.
 func testReleaseCalls(t *testing.T, open func() redis.UniversalClient, opts ...redislock.Option) {
 	holder := redislock.New(open(), opts...)
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
@@ -93,7 +93,7 @@ func testReservationEnds(t *testing.T, open func() redis.UniversalClient, distur
 	assert.NotEmpty(t, all[1].client.HGet(t.Context(), job, "reserved_for").Val())
 	r := redistest.Request("job")
 	r.Waiting = true
-	require.Eventually(t, func() bool { // the reservation ends by itself
+	require.Eventually(t, func() bool { // waits until the reservation of the suspended waiter has expired
 		var err error
 		g, err = all[2].Acquire(context.Background(), r)
 		return err == nil
@@ -162,7 +162,8 @@ func TestAReservationDoesNotShortenAMinimumHold(t *testing.T) {
 	require.NoError(t, p.Release(t.Context(), p.take(t)))
 }
 
-// Promise 9: a queue has room for more than a hundred processes, and each of them is notified in order.
+// Promise 9 of docs/guarantees.md: a queue has room for more than a hundred processes, and each of them is notified in
+// order.
 func TestEachOfManyWaitersIsCalled(t *testing.T) {
 	t.Parallel()
 	const processes = 150

@@ -16,7 +16,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// library counts the holders of one name, and checks each new one.
+// library counts the current readers and writers of one name. It records a mistake if a new holder must not hold the
+// name beside them.
 type library struct {
 	mu       sync.Mutex
 	readers  int
@@ -61,9 +62,9 @@ func (l *library) leave(lease *rowlock.Lease) {
 	}
 }
 
-// crowd lets the readers and writers of four processes acquire one name again and again. There is never a
-// writer beside another lease. The readers of one epoch have one token, and each writer has a larger one. Nobody
-// starves.
+// crowd lets the readers and writers of four processes acquire one name again and again. A writer never holds the name
+// at the same time as another holder. All readers between two writers have the same token, and each writer has a
+// larger token than the holders before it. Each caller gets all its grants within a minute.
 func crowd(t *testing.T, open func() redis.UniversalClient) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -13,9 +13,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// Promise 10: if the account may not SUBSCRIBE, the backend makes one attempt, and does not reconnect in a loop. Notify
-// returns an error that names the missing right, Capabilities has a warning, and waiters poll. After the account has
-// been given the right, waiters are notified.
+// Promise 10 of docs/guarantees.md: if the account may not SUBSCRIBE, the backend makes one attempt, and does not
+// reconnect in a loop. Notify returns an error that names the missing right, Capabilities has a warning, and waiters
+// poll. After the account has been given the right, waiters are notified.
 func TestAnAccountThatMayNotSubscribePolls(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always").Addr

@@ -9,10 +9,12 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Answer is the reply of a script that works on one lock. It contains a verdict, the token, the holder and note of the
-// current grant, and two or three numbers. The numbers are durations in microseconds. For a waiter, the last one is the
-// number of waiters before it. The state of a lock also has its last tick, the number of its waiters, and the number of
-// its shares.
+// Answer is the reply of a script that works on one lock. Verdict is the lock's state, or the reason for a refusal.
+// Token, Holder and Note describe the current grant. In a refusal, Times contains the time since the grant and the
+// time until the lock is free. For a waiter, its third element is the number of waiters before this one, counted in
+// microseconds. In the reply of inspect.lua, Times contains the time since the grant, the time until the lease ends,
+// and the time until the lock is free. That reply also contains the last tick (Done), and the numbers of waiters and
+// of shares (Readers).
 type Answer struct {
 	Verdict      string
 	Token        driver.Token

@@ -13,8 +13,8 @@ import (
 
 const missingRight = "the account needs EVAL and EVALSHA, the commands of the scripts (such as HDEL), SCAN to list locks, SUBSCRIBE for notifications, and the keys and channels of the prefix"
 
-// remedies lists the server errors that a retry cannot fix. The field begin is how the error's text begins, and remedy
-// says what to change.
+// remedies lists the server errors that a retry cannot fix. The field begin is the beginning of the error's text, and
+// the field remedy tells the operator what to change.
 var remedies = []struct{ begin, remedy string }{
 	{"WRONGTYPE", "the key is not a rowlock lock, but belongs to another library or program: choose another Prefix"},
 	{"NOPERM", missingRight},
@@ -28,8 +28,8 @@ var remedies = []struct{ begin, remedy string }{
 }
 
 // Classify marks errors that a retry cannot fix as permanent. After any other error, the outcome of the request is
-// unknown. The reason: go-redis retries requests by itself, so the reply to its last attempt does not tell whether the
-// first attempt was executed.
+// unknown, even if the server replied with an error. go-redis retries requests by itself, so the reply to its last
+// attempt does not tell whether the first attempt was executed.
 func Classify(err error) error {
 	var said redis.Error
 	if !errors.As(err, &said) {

@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// INFO decides whether a server may keep locks. Facts that it does not report are not a reason to refuse. Valkey passes
-// the check of the version, because it reports the version of Redis from which it was forked.
+// The reply to INFO decides whether a server may keep locks. If the reply does not contain a fact, the server is not
+// refused because of that fact. Valkey passes the check of the version, because it reports the version of Redis from
+// which it was forked.
 func TestRefusals(t *testing.T) {
 	for said, want := range map[string]string{
 		"redis_version:6.2.14\r\nrole:master":                                      "Redis 6.2.14",

@@ -29,7 +29,8 @@ func (p Prefix) Encode(k driver.Key) string {
 	return b.String()
 }
 
-// separates reports whether a key with this prefix never belongs to another valid prefix too.
+// separates reports whether prefix ends with a colon and contains neither "::" nor ":@". Then the prefix can be found
+// in a key: see Encode.
 func separates(prefix string) bool {
 	return strings.HasSuffix(prefix, ":") && !strings.Contains(prefix, "::") && !strings.Contains(prefix, ":@")
 }
@@ -82,13 +83,13 @@ func (p Prefix) Pattern() string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(string(p)) + "*"
 }
 
-// Record returns the key of the server's record. Its field top is the largest token of the locks that the server has
-// deleted. The first token of a new name is larger than top. No lock has this key, because the keys of locks have a
-// colon after the namespace.
+// Record returns the key of the server's record, a hash. Its field top is the largest token of the locks that the
+// server has deleted. The first token of a new name is larger than top. No lock has this key, because the key of each
+// lock contains "::" or ":@".
 func (p Prefix) Record() string { return string(p) + "node" }
 
-// Waiters returns the beginning of the channels of waiting processes. No lock has such a key, because in the key of a
-// lock two hexadecimal digits follow each % after the prefix.
+// Waiters returns the text with which the names of waiters' channels begin. The id of a waiting process follows it. No
+// lock has such a key, because the key of each lock contains "::" or ":@".
 func (p Prefix) Waiters() string { return string(p) + "%waiter:" }
 
 const maxPrefix = 128

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Two locks never share a key: each encoded key decodes to the same lock. Namespaces and names never add a hash tag to
-// a key.
+// Two locks never have the same key: each key decodes to the lock from which it was encoded. Namespaces and names
+// never add a hash tag to a key.
 func FuzzKey(f *testing.F) {
 	f.Add("", "nightly")
 	f.Add("a:b", "c")

@@ -7,11 +7,11 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Places records the names for which this process waits. The process is in the queue of each of these locks (see
-// queue.lua). It enters the queue with its first refused request as a waiter, and stays there until it is granted the
+// Places records the names for which this process waits. Each lock has a queue of processes (see queue.lua). This
+// process enters a lock's queue with its first refused request as a waiter, and stays there until it is granted the
 // lock or gives up. A release notifies the first process of the queue, on that process's own channel. The release also
-// reserves the lock briefly for the notified process. So the releasing process cannot acquire the lock again before the
-// notified process.
+// reserves the lock briefly for the notified process. So the releasing process cannot acquire the lock again before
+// the notified process.
 type Places struct {
 	ID driver.Nonce // identifies this process in the queue
 
@@ -25,7 +25,7 @@ type standing struct {
 	since  time.Time // time of the first Join, or of the last grant
 }
 
-// NewPlaces returns an empty set with a new process id.
+// NewPlaces returns a Places without names, with a new random id for this process.
 func NewPlaces() *Places {
 	return &Places{ID: driver.NewNonce(), byKey: make(map[driver.Key]*standing)}
 }

@@ -85,9 +85,10 @@ func (c Call) Send(ctx context.Context, through redis.Scripter, text bool) *redi
 	return through.EvalSha(ctx, c.Script.digest, c.Keys, c.Args...)
 }
 
-// alone returns the call without the record's key, if err says that the slot is moving and its keys are on two servers.
-// If the result ok is false, the call must not be repeated: it failed for another reason, or the script needs all its
-// keys.
+// While a slot of a Cluster moves to another server, the lock and the record can be on different servers. A call with
+// both keys then fails with TRYAGAIN. If err is that error, alone returns the call without the record's key. If the
+// result ok is false, do not repeat the call, because it failed for another reason, or because the script needs all
+// its keys.
 func (c Call) alone(err error) (repeat Call, ok bool) {
 	if !c.Script.recorded || len(c.Keys) < 2 || !Says(err, "TRYAGAIN") {
 		return c, false

@@ -74,7 +74,7 @@ func LockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.
 	return l
 }
 
-// WithoutChannels gives the account "locks" every right that docs/redis.md asks for, except channels.
+// WithoutChannels gives the account "locks" all rights, except access to channels.
 func WithoutChannels(tb testing.TB, admin *redis.Client) {
 	tb.Helper()
 	must(tb, admin.Do(context.Background(), "ACL", "SETUSER", "locks", "on", ">secret", "resetchannels", "~*", "+@all").Err())

@@ -1,6 +1,12 @@
--- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, holder, note; TTL, minimum hold and hand-over delay in microseconds; how long the server remembers the lock, in milliseconds; the id of the waiter that sends the request, or an empty text; how long no share joins if the request is refused because of shares, in microseconds, or 0.
--- Result: the token if the lock is granted, and with it the last tick if the lock has one. Otherwise a verdict, the token, the holder and note of the current grant, microseconds since the grant, microseconds until the lock is free, the number of waiters before this one, two fields for other scripts, and the number of shares.
--- Promise: writes only if it grants the lock, adds a waiter to the queue, or keeps out further shares. A request with the nonce of the current grant gets that grant again. A released lock that is reserved for this waiter is granted to it.
+-- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, holder,
+-- note; TTL, minimum hold and hand-over delay in microseconds; how long the server remembers the lock, in
+-- milliseconds; the id of the waiter that sends the request, or an empty text; how long no share joins if the request
+-- is refused because of shares, in microseconds, or 0. Result: the token if the lock is granted, and with it the last
+-- tick if the lock has one. Otherwise a verdict, the token, the holder and note of the current grant, microseconds
+-- since the grant, microseconds until the lock is free, the number of waiters before this one, two fields that only
+-- other scripts fill, and the number of shares. Promise: writes only if it grants the lock, adds a waiter to the
+-- queue, or keeps out further shares. A request with the nonce of the current grant gets that grant again. A released
+-- lock that is reserved for this waiter is granted to it.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock', 'done', 'writer_until', 'readers')
 local nonce, free, clock = row[1], row[3] or 0, row[4] or 0
 -- If the lock was deleted, its last token was not larger than the record's top.
@@ -24,7 +30,7 @@ if free - now > 0 and not same then
         end
         local ahead = ARGV[8] ~= '' and join(KEYS[1], ARGV[8], now) or 0
         if nonce == 'shared' and ARGV[9] ~= '0' then
-            redis.pcall('HSET', KEYS[1], 'writer_until', string.format('%.0f', now + ARGV[9])) -- pcall, so that a server whose memory is full still refuses
+            redis.pcall('HSET', KEYS[1], 'writer_until', string.format('%.0f', now + ARGV[9])) -- pcall ignores an error, so that a server whose memory is full still returns a refusal
         end
         return {verdict, tonumber(token), other[1], other[2], now - other[3], free - now, ahead, '', 0, nonce == 'shared' and open(KEYS[1], nonce, row[7]):live(now) or 0}
     end
@@ -49,7 +55,8 @@ else
 end
 local expires = now + ARGV[4]
 free = math.max(expires + ARGV[6], acquired + ARGV[5])
--- Numbers are written with all digits. Most of them equal now or expires, so only these two are formatted in advance.
+-- string.format writes all digits, while Lua would write large numbers with an exponent. Most of the numbers below
+-- equal now or expires, so these two are formatted once.
 local present, ending = string.format('%.0f', now), string.format('%.0f', expires)
 local digits = function(x)
     return x == now and present or x == expires and ending or string.format('%.0f', x)

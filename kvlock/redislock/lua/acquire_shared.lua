@@ -11,7 +11,7 @@ local now = math.max(time[1] * 1000000 + time[2], clock)
 local held = free - now > 0
 local shared = held and nonce == 'shared'
 local list = open(KEYS[1], nonce, row[7])
-local again = shared and list:find(ARGV[1]) -- the share may have expired, but the lock has been shared since
+local again = shared and list:find(ARGV[1]) -- a repeated request; its share may have expired, but no writer has held the lock since
 local writer = (row[6] or 0) - now -- positive while a writer waits
 if not again and (held and not shared or writer > 0) then
     local other = redis.call('HMGET', KEYS[1], 'holder', 'note', 'acquired_at', 'expires_at', 'reserved_for')

@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock and its channel; ARGV the token that the operator saw; 1 if a live lease may be ended too; the retention in milliseconds.
--- Result: a verdict and the token. If a live lease was not ended, also its holder and note, microseconds since the grant, and microseconds until the lock is free, three fields for other scripts, and the number of shares.
--- Promise: ends all shares. Raises the token, so that the old holder is fenced. Sets the lock's clock to the server's clock, even if the server's clock was set back.
+-- Parameters: KEYS[1] the lock and its channel; ARGV the token that the operator saw; 1 if a live lease may be ended
+-- too; the retention in milliseconds. Result: a verdict and the token. If a live lease was not ended, also its holder
+-- and note, microseconds since the grant, microseconds until the lock is free, three fields that only other scripts
+-- fill, and the number of shares. Promise: ends all shares. Raises the token, so that the old holder is fenced. Sets
+-- the lock's clock to the server's clock, even if the server's clock was set back.
 local number = function(x) return string.format('%.0f', x) end
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'done', 'writer_until', 'readers')
 local time = redis.call('TIME')

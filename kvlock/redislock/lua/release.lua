@@ -25,7 +25,7 @@ if row[1] == 'shared' and (row[2] == ARGV[2] or ARGV[2] == '0') then
 end
 if row[1] == '' and row[2] == ARGV[2] then
     if ARGV[7] ~= '' then
-        record() -- again, because WAIT waits only for replicas to receive a write
+        record() -- repeats the write, because WAIT confirms only writes of the current connection, and the first release may have used another connection
     end
     return 1
 end
@@ -52,6 +52,6 @@ elseif not row[7] then
     redis.call('PEXPIRE', KEYS[1], free == now and memory or string.format('%.0f', math.ceil((free - now) / 1000) + memory))
 end
 if reserved == '' then
-    redis.pcall('PUBLISH', KEYS[1], '') -- pcall, so that an account that may not publish can still release
+    redis.pcall('PUBLISH', KEYS[1], '') -- pcall ignores an error, so that an account that may not publish can still release
 end
 return 1

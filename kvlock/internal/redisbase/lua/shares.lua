@@ -1,10 +1,12 @@
--- This file is prepended to the scripts that use it. It keeps the shares of a lock. While a lock is shared, its nonce is
--- "shared". The shares are a linked list in the lock's hash, in the order of their expiry. So each step takes constant
--- time if all shares have the same TTL. The field "readers" holds the nonces of the first and the last share, the count
--- of shares, and when the first and the last share expire. It has a meaning only while the lock is shared. If there are
--- several shares, the field "r:NONCE" describes the share with this nonce. It holds the nonces of the shares before and
--- behind it, or '-' if there is none, and when the share expires. The methods of the list read a share when they need
--- it. Only save writes. Scripts for an exclusive lease need no list, so they do not pay for the methods: open makes them.
+-- This file is prepended to the scripts that use it. It keeps the shares of a lock. While a lock is shared, its nonce
+-- is "shared". The shares are a linked list in the lock's hash, in the order of their expiry. So each step takes
+-- constant time if all shares have the same TTL. The field "readers" holds the nonces of the first and the last share,
+-- the count of shares, and when the first and the last share expire. It has a meaning only while the lock is shared.
+-- If there are several shares, the field "r:NONCE" describes the share with this nonce. It holds the nonces of the
+-- shares before and behind it, or '-' if there is none, and when the share expires. The function open returns this
+-- list with its methods. The methods read a share from Redis only when they need it. Only the method save writes. The
+-- methods are defined inside open, so that a script for an exclusive lease, which does not call open, spends no time
+-- on them.
 local function open(key, nonce, readers)
     local list = {key = key, first = '-', last = '-', count = 0, shares = {}, gone = {}}
     if nonce == 'shared' then
@@ -29,7 +31,8 @@ local function open(key, nonce, readers)
         return one
     end
 
-    -- If the first or the last share has changed, list.shares has the new one.
+    -- list.shares contains the shares that were read or changed. A changed share is newer there than in the field
+    -- "readers".
     local function soonest(list)
         local one = list.shares[list.first]
         return one and one.expires or list.soonest
