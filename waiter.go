@@ -32,7 +32,8 @@ func (w *waiter) limit() context.Context {
 		return w.bound
 	}
 	ctx, cancel := context.WithCancelCause(w.ctx)
-	if w.locker.closing.Err() != nil { // AfterFunc is asynchronous, so the waiter could subscribe before the function of AfterFunc runs
+	// AfterFunc calls its function in another goroutine, perhaps only after this waiter has subscribed.
+	if w.locker.closing.Err() != nil {
 		cancel(ErrClosed)
 	}
 	stopClosing := context.AfterFunc(w.locker.closing, func() { cancel(ErrClosed) })

@@ -33,7 +33,7 @@ func (a afterwards) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 
 // Promise 5: if the first statement of an attempt has deposited a request, and the waiter stops waiting before the
 // next statement, the waiter withdraws that request. Otherwise a release would grant the lock to a request without a
-// waiter, and the lock would be closed for a TTL.
+// waiter, and the lock would be unavailable for a TTL.
 func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)

@@ -56,8 +56,8 @@ func eachPostgres(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Bac
 	})
 }
 
-// A sealed grant waits for a transaction in which an older holder has checked the fence mark, whatever the default
-// isolation level is. The lease starts at the end of the wait.
+// A sealed grant also raises the fence mark. It waits for a transaction in which an older holder has checked the mark,
+// whatever the default isolation level is. The lease starts at the end of the wait.
 func TestASealedGrantDrains(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		old := sealed(t, s, b, sealing())

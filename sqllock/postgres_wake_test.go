@@ -374,8 +374,8 @@ func TestPostgresMinHoldIsKeptFromWaiters(t *testing.T) {
 	stop()
 }
 
-// Only the rows of waiters that were not seen for a minute are deleted, because a process that was seen later may
-// only be slow.
+// A waiter's row is deleted only if its process has not refreshed the row for a minute. A process that has refreshed
+// its row since then may only be slow.
 func TestPostgresForgetsDeadWaitersOnly(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

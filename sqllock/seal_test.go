@@ -135,7 +135,7 @@ func TestMySQLGrantsSealNothing(t *testing.T) {
 }
 
 // A sealed grant is refused during the quarantine. A sealed grant first raises longest_ttl_us in the meta row to the
-// time for which it may close the lock. Both are true whether or not the lock has a row.
+// time for which it may keep the lock unavailable. Both are true whether or not the lock has a row.
 func TestASealedGrantKeepsTheQuarantine(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		require.NoError(t, b.Release(t.Context(), sealed(t, s, b, sealing())))

@@ -72,9 +72,9 @@ func (h *board) leave(g driver.Grant) {
 	}
 }
 
-// readAndWrite lets readers and writers of three backends compete for one lock. The first two readers of the test meet,
-// so that the test always covers a shared lock. Writers send their requests as waiters do, so that they get in although
-// readers overlap.
+// readAndWrite lets readers and writers of three backends compete for one lock. At first, two readers hold the lock
+// together, so that the test always covers a shared lock. Writers set Waits in their requests, as waiters do. So they
+// are granted the lock although readers overlap.
 func readAndWrite(t *testing.T, open func() driver.Backend, rounds int) {
 	t.Helper()
 	var h board

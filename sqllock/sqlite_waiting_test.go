@@ -116,8 +116,8 @@ func TestSQLiteWaitersAndTheOtherEndsOfALease(t *testing.T) {
 	acquire(t, b, waiting("job"))
 }
 
-// A waiter whose process has died delays the others by 50 ms for each release. When it was not seen for 3 s, it
-// delays no other waiter. When it was not seen for a minute, the next process that begins to wait deletes its row.
+// A waiter whose process has died delays the others by 50 ms for each release. When its row is older than 3 s, it
+// delays no other waiter. When its row is older than a minute, the next process that begins to wait deletes the row.
 func TestSQLiteDeadWaiters(t *testing.T) {
 	s := newSQLiteTest(t)
 	a := s.open()
@@ -138,7 +138,7 @@ func TestSQLiteDeadWaiters(t *testing.T) {
 	g = acquire(t, a, request("job"))
 
 	s.exec(t, "UPDATE rowlock_lease_waiter SET seen_at = seen_at - 60000000")
-	// A waiter of another lock was seen 20 s ago. Its process may only be slow, so its row stays.
+	// A waiter of another lock refreshed its row 20 s ago. Its process may only be slow, so its row stays.
 	s.exec(t, "INSERT INTO rowlock_lease_waiter SELECT '', 'other', 'slow', now, now - 20000000 FROM (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now)")
 	_, stop := waitFor(t, s.open(), g.Key)
 	assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE name = 'job'"))

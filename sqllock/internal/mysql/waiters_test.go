@@ -35,8 +35,8 @@ func (f *fixture) stretch(t *testing.T) {
 		WHERE name = 'a' AND nonce IS NULL AND held_until > expires_at`)
 }
 
-// seen sets the time when the first process of the queue was last seen to an hour from now. So even on a slow machine,
-// the statements do not treat this process as dead.
+// seen sets the time at which the first process of the queue last confirmed that it waits to an hour from now. So even
+// on a slow machine, the statements do not treat this process as dead.
 func (f *fixture) seen(t *testing.T) {
 	t.Helper()
 	f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
@@ -153,8 +153,8 @@ func TestMySQLALineThatIsFull(t *testing.T) {
 	})
 }
 
-// A dead waiter delays the others at most three times, by 50 ms each. When it was not seen for three seconds, it
-// delays no other waiter.
+// A dead waiter delays the others at most three times, by 50 ms each. When it has not confirmed for three seconds that
+// it waits, it delays no other waiter.
 func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		dead, other := on(f.db), on(f.db)

@@ -329,8 +329,9 @@ func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
 }
 
 // draining returns the reason why the statement of a sealed grant timed out and granted nothing. The statement waited
-// for a transaction that has checked the fence mark, or for an insert of the same name. If the server does not answer,
-// draining assumes that it waited for such a transaction, because these waits are longer.
+// for a transaction that has checked the fence mark, or for an insert of the same name. draining asks the server which
+// of the two it was. If the server does not answer, draining assumes that the statement waited for such a transaction,
+// because waits for an insert are short.
 func (p *Backend) draining(ctx context.Context, key driver.Key) sqlbase.Answer {
 	var a sqlbase.Answer
 	if found, err := p.one(ctx, "draining", []any{key.Namespace, key.Name}, a.Dest()...); err != nil || !found {

@@ -158,7 +158,7 @@ func (s *waiters) callable(key driver.Key) any {
 
 // released returns the id of the row that a release of key must not choose, or "". It is a row of this process that
 // has no waiter, or that is being deleted. The result crowded reports that this process waits for key or waited for key
-// a moment ago. In that case other processes probably wait for key, too.
+// a moment ago. In that case other processes probably wait for key, too, and the release runs release_passing.sql.
 func (s *waiters) released(key driver.Key) (pass string, crowded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 )
 
 // HandOver calls the function ask, which replaces a grant by a grant to r, until the answer is final. If something
-// prevents every grant, such as a changed epoch, HandOver makes no repair. The holder then releases the lock, and the
-// next acquire makes the repair.
+// prevents every grant, such as a change of server, HandOver makes no repair. The holder then releases the lock, and
+// the next acquire makes the repair.
 func HandOver(ctx context.Context, r driver.Request, ask func() (Answer, error)) (driver.Grant, error) {
 	a, err := Settle(ctx, ask, nil)
 	switch {

@@ -139,8 +139,8 @@ func Flag(b bool) int64 {
 	return 0
 }
 
-// ClosedFor returns the time, in microseconds, for which a grant of r closes the lock for others if the holder never
-// renews or releases it.
+// ClosedFor returns the time, in microseconds, for which a grant of r keeps the lock unavailable to others if the
+// holder never renews or releases it.
 func ClosedFor(r driver.Request) int64 {
 	return max(r.TTL+r.HandoverDelay, r.MinHold).Microseconds()
 }

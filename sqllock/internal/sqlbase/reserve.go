@@ -62,8 +62,8 @@ func WarningsOf(db *sql.DB) []string {
 	return sqlhandle.Warnings(db)
 }
 
-// lend runs work on the reserve's connection. Only one release at a time uses the reserve, so a renewal waits for at
-// most one release.
+// lend runs work on the reserve's connection. A renewal takes the connection at once, and a release waits until no
+// other release uses the reserve. So on the connection itself a renewal waits for at most one release.
 func (r *Reserve) lend(ctx context.Context, renews bool, work func(Querier) error) error {
 	if !renews {
 		waits, cancel := HalfOf(ctx)
@@ -174,7 +174,7 @@ type reservedQuerier struct {
 	pool    Querier
 	usage   func() Usage
 	reserve *Reserve
-	renews  bool // true for renewals, which do not wait for other users of the reserve
+	renews  bool // true for renewals, which do not queue behind releases
 }
 
 func (q reservedQuerier) Query(ctx context.Context, statement string, args []any, read func(Rows) error) error {

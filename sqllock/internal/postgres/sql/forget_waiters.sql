@@ -1,6 +1,6 @@
 -- Parameters: none.
 -- Result: no rows.
--- Promise: deletes the rows of waiters that were not seen for a minute, because their processes have died. It waits for no other transaction. The commit needs no flush.
+-- Promise: deletes the rows of waiters that have not confirmed for a minute that they wait, because their processes have died. It waits for no other transaction. The commit needs no flush.
 DELETE FROM rowlock_lease_waiter
  WHERE ctid = ANY (ARRAY(
        SELECT w.ctid

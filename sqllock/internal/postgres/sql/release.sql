@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace; $2 name; $3 nonce; $4 token (0 means any grant of that nonce); $5 minimum hold in microseconds; $6 the tick to record, or NULL.
 -- Result: one row, 'released', if this grant was ended, else no row. In that case released_before.sql reads the reason.
--- Promise: ends only this grant, and keeps the row. If the minimum hold is over, the release reserves the lock for 50 ms for the waiter that has waited longest, and notifies that waiter. A lock that is neither reserved nor closed by a minimum hold is free at once, even if the clock is set back. If the clock is set back, the minimum hold does not get longer. The statement waits for the row for at most 1 s. A release that records a tick is durable. Without a tick the commit needs no flush, because a release that is lost in a crash delays the next grant by at most one TTL.
+-- Promise: ends only this grant, and keeps the row. If the minimum hold is over, the release reserves the lock for 50 ms for the waiter that has waited longest, and notifies that waiter. If the lock is not reserved, and no minimum hold keeps it unavailable, it is free at once, even if the clock is set back. If the clock is set back, the minimum hold does not get longer. The statement waits for the row for at most 1 s. A release that records a tick is durable. Without a tick the commit needs no flush, because a release that is lost in a crash delays the next grant by at most one TTL.
 UPDATE rowlock_lease l
    SET nonce = NULL,
        expires_at = least(l.expires_at, b.now),

@@ -1,4 +1,4 @@
--- Parameters: ?1 namespace; ?2 name; ?3 nonce; ?4 the time, in microseconds, for which the grant would close the lock; ?5 the id of the waiter that sends the request, or NULL.
+-- Parameters: ?1 namespace; ?2 name; ?3 nonce; ?4 the time, in microseconds, for which the grant would keep the lock unavailable; ?5 the id of the waiter that sends the request, or NULL.
 -- Result: one row, or no row if the meta row is missing: verdict, which is the reason why the lock is not granted ('contended' means that it looks free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; how many waiters have waited longer; the number of shares.
 -- Promise: reads only, so it waits for no writer. It uses the machine's clock, in milliseconds, which does not advance within a statement.
 WITH clock AS (

@@ -1,6 +1,6 @@
 -- Parameters: ?1 namespace; ?2 name; ?3 nonce; ?4 token (0 means any grant of that nonce); ?5 minimum hold in microseconds; ?6 the tick to record, or NULL.
 -- Result: one row if this grant was ended, else no row. The row contains the id of the waiter that the lock is now reserved for, or NULL.
--- Promise: ends only this grant, and keeps the row. A tick is recorded in the same step. If the minimum hold is over, the release reserves the lock for 50 ms for a waiter: of the waiters seen in the last 3 s, the one that has waited longest. A lock that is neither reserved nor closed by a minimum hold is free at once, even if the clock is set back. If the clock is set back, the minimum hold does not get longer.
+-- Promise: ends only this grant, and keeps the row. A tick is recorded in the same step. If the minimum hold is over, the release reserves the lock for 50 ms for the waiter that has waited longest, among the waiters that have confirmed in the last 3 s that they wait. If the lock is not reserved, and no minimum hold keeps it unavailable, it is free at once, even if the clock is set back. If the clock is set back, the minimum hold does not get longer.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,
            50000 AS reservation, 3000000 AS dead_after

@@ -1,6 +1,6 @@
 -- Parameters: ?1 namespace; ?2 name; ?3 nonce of the share; ?4 token of the epoch (0 means any epoch that has a share of that nonce).
 -- Result: one row if this share was ended, else no row. The row contains the id of the waiter that the lock is now reserved for, or NULL.
--- Promise: ends only this share. Expired shares are dropped. The end of the last share frees the lock as release.sql does. While a waiter for an exclusive grant has claimed the lock, the lock is reserved for no other waiter.
+-- Promise: ends only this share. Expired shares are dropped. The end of the last share frees the lock as release.sql does. A waiter for an exclusive grant claims the lock with reserve_for_writer.sql. While its claim lasts, the lock is reserved for no other waiter.
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,
            50000 AS reservation, 3000000 AS dead_after

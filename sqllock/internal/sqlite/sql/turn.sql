@@ -1,6 +1,6 @@
 -- Parameters: ?1 namespace; ?2 name; ?3 the id of the waiter.
 -- Result: one row if the lock looks free, is reserved for this waiter, or is shared and no waiter for an exclusive grant has claimed it, else no row.
--- Promise: reads only one row, because it runs after every change of the file. If the lock is shared, a reader can join, and a waiter for an exclusive grant can claim the lock.
+-- Promise: reads only one row, because it runs after every change of the file. If the lock is shared, a reader can join, and a waiter for an exclusive grant can claim the lock with reserve_for_writer.sql.
 SELECT 1
  WHERE NOT EXISTS (
     SELECT 1

@@ -1,4 +1,4 @@
--- Parameters: in this order: the nonce of the grant that was to begin; nonce and token of the grant that was to end; the longest time for which the new grant could have closed the lock, in microseconds; the minimum hold of the grant that was to end, in microseconds; namespace; name. Names are in base64.
+-- Parameters: in this order: the nonce of the grant that was to begin; nonce and token of the grant that was to end; the longest time for which the new grant could have kept the lock unavailable, in microseconds; the minimum hold of the grant that was to end, in microseconds; namespace; name. Names are in base64.
 -- Result: one row, or no row if the meta row is missing: verdict, which is the reason why the lock was not handed over ('contended' means that it could be handed over now); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock could be handed over.
 -- Promise: reads only, and waits for no other transaction.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */

@@ -1,5 +1,5 @@
 -- Parameters: in this order: namespace in base64; 1 to list every namespace, else 0.
--- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last recorded tick, or an empty text; the number of shares; how many processes are in the queue, or 0 if the first of them was not seen in the last 3 s.
+-- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last recorded tick, or an empty text; the number of shares; how many processes are in the queue, or 0 if the first of them has not confirmed in the last 3 s that it waits.
 -- Promise: reads only, and waits for no other transaction. LIMIT overrides the session's sql_select_limit. The two comments override the session's sql_big_selects: MariaDB reads the first comment, MySQL the second.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */

@@ -1,6 +1,6 @@
 -- Parameters: in this order: the id of this process in the queue, five times; namespace; name; the id of this process in the queue, twice; namespace; name. Names are in base64.
 -- Result: one row changed if the process is in the queue.
--- Promise: adds the process to the end of the queue, unless the process is in the queue already or the queue has 100 processes. If the first process of the queue was not seen in the last three seconds, this process replaces it. If this process is the first, the time when it was last seen becomes now. A free lock without a queue gets no queue. The statement waits for no other transaction. Assignments are evaluated from left to right.
+-- Promise: adds the process to the end of the queue, unless the process is in the queue already or the queue has 100 processes. If the first process of the queue has not confirmed in the last three seconds that it waits, this process replaces it. If this process is the first, the statement records that it still waits now. A free lock without a queue gets no queue. The statement waits for no other transaction. Assignments are evaluated from left to right.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET waiters = IF(
            waiters IS NULL OR LEFT(waiters, 36) = ? OR next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND,
