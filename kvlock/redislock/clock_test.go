@@ -77,7 +77,7 @@ func TestServerClockSetBack(t *testing.T) {
 	require.NoError(t, b.ForceRelease(ctx, crashed.Key, crashed.Token, true))
 	next := redistest.Acquire(t, b, redistest.Request("crashed"))
 	assert.Greater(t, next.Token, crashed.Token)
-	require.NoError(t, s.SetClock(-time.Hour+time.Minute)) // waits until the TTL has passed on the server's current clock
+	require.NoError(t, s.SetClock(-time.Hour+time.Minute)) // waits until the TTL is over on the server's current clock
 	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("crashed")).Token, next.Token)
 }
 
