@@ -31,8 +31,8 @@ func (b *Backend) write(ctx context.Context, what redisbase.Call) (cmd *redis.Cm
 // writeAll makes all calls in one round trip to one server. A WAIT follows on the same connection, because WAIT applies
 // to the writes of its own connection. Each call has its own outcome. The returned error is the error of the WAIT.
 //
-// On a Cluster, while a slot is moving, writeAll does not look for a lock on the second server. The outcome for a lock
-// that has already moved is unknown until the move of the slot is complete.
+// On a Cluster, while a slot is moving to a second server, writeAll sends its calls only to the first server. The
+// outcome for a lock that has already moved is unknown until the move of the slot is complete.
 func (b *Backend) writeAll(ctx context.Context, primary *redis.Client, calls []redisbase.Call) ([]*redis.Cmd, int, error) {
 	cmds, confirmed, err := b.send(ctx, primary, calls, false)
 	if slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return redisbase.IsNoScript(cmd.Err()) }) {

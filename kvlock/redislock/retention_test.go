@@ -13,9 +13,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// The server remembers an unreleased lock for the retention. The retention starts at the latest possible end of the
-// lease. The server remembers a released lock for five minutes. Each operation sets the expiry of the key again, and no
-// key is left without an expiry.
+// The server remembers a lock that was not released for the time that the option Retention sets. That time starts at
+// the latest possible end of the lease. The server remembers a released lock for five minutes. Each operation sets the
+// expiry of the key again, and no key is left without an expiry.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -49,8 +49,7 @@ func cluster(tb testing.TB) []string {
 // replica twice. The first count does not prove that the primary streams: the replica may have received that write in
 // its snapshot. It may then acknowledge the write before the primary has noticed that the process that made the
 // snapshot has ended. In this case the primary starts to stream at the next acknowledgement, up to a second later. So
-// if WAIT counts the replica for a second write, the primary streams. From then on WAIT takes one round trip. On a
-// machine that was overloaded forty times, awaitReplica took half a second.
+// if WAIT counts the replica for a second write, the primary streams. From then on WAIT takes one round trip.
 func awaitReplica(tb testing.TB, primary *redis.Client) {
 	tb.Helper()
 	ctx := context.Background()

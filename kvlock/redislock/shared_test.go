@@ -25,7 +25,8 @@ func share(ttl time.Duration) driver.Request {
 	return r
 }
 
-// shareFields returns the names of the fields that describe one of several shares of "job", or a writer that waits for it.
+// shareFields returns the names of those fields of the hash "job" that must not remain after all shares have ended:
+// the fields of single shares, and the field that reserves the lock for a writer.
 func shareFields(tb testing.TB, c redis.UniversalClient) (fields []string) {
 	tb.Helper()
 	for _, field := range c.HKeys(context.Background(), job).Val() {
@@ -101,8 +102,8 @@ func TestSharesWithDifferentTTLs(t *testing.T) {
 	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("job"))))
 }
 
-// Each share expires alone, by the server's clock. An expired share is not renewed. The last one frees the lock, and the
-// next writer leaves no field of a share behind.
+// Each share has its own expiry, by the server's clock. An expired share is not renewed. The expiry of the last share
+// frees the lock, and the next writer removes the fields of all shares.
 func TestSharesExpire(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -142,8 +143,9 @@ func TestSharesExpire(t *testing.T) {
 	assert.Equal(t, 1, s.Readers, "the expired share was removed")
 }
 
-// A writer that is refused because of readers and waits keeps out further readers for three seconds, also after the last
-// reader has left. Readers that have a share keep it. A grant of the writer ends this time.
+// If a writer is refused because of readers, and waits, further readers are refused for three seconds. They are also
+// refused after the last reader has released its share. Readers that have a share keep it. The three seconds end early
+// when the writer is granted the lock.
 func TestAWriterThatWaitsKeepsOutReaders(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -170,7 +172,7 @@ func TestAWriterThatWaitsKeepsOutReaders(t *testing.T) {
 		assert.LessOrEqual(t, held.ExpiresIn, left)
 		return held
 	}
-	stay := func() { // keeps out readers for an hour, because a slow machine may need more than three seconds
+	stay := func() { // extends the three seconds to an hour, because a slow machine may need more than three seconds
 		require.NoError(t, c.HSet(ctx, job, "writer_until", advance(t, c, 0)+time.Hour.Microseconds()).Err())
 	}
 	earliest := c.Time(ctx).Val().Add(driver.WriterReserve)
@@ -186,7 +188,7 @@ func TestAWriterThatWaitsKeepsOutReaders(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 	assert.Equal(t, g.Token, redistest.Acquire(t, b, reading).Token, "the same request repeated")
-	advance(t, c, 2*time.Hour) // both shares expire, and the time of the writer ends
+	advance(t, c, 2*time.Hour) // both shares expire, and readers are no longer refused because of the writer
 	g = redistest.Acquire(t, b, share(24*time.Hour))
 	noted()
 	stay()
@@ -282,7 +284,8 @@ func TestAReaderThatWaitedLongerIsNotKeptOut(t *testing.T) {
 	assert.Greater(t, reader.read(t).Token, g.Token)
 }
 
-// A share returns the last tick of the lock, and keeps it.
+// The grant of a share contains the last tick of the lock. The renewal and the release of a share do not delete the
+// tick.
 func TestASharesTick(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -302,7 +305,8 @@ func TestASharesTick(t *testing.T) {
 	}
 }
 
-// A guarded script runs for all readers of one epoch, and for none of them after the next writer has sealed.
+// A guarded script runs for all readers that hold the lock together, and for none of them after the next writer has
+// called Seal.
 func TestGuardKnowsReaders(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -85,7 +85,7 @@ func TestManyNamesShareOneSubscription(t *testing.T) {
 	c := redistest.Connect(t, redistest.Start(t).Addr)
 	b, other := redislock.New(c), redislock.New(c)
 	waiters, twins := listen(t, b, names), listen(t, b, names)
-	require.Eventually(t, func() bool { // until "last" is unsubscribed
+	require.Eventually(t, func() bool { // waits until the server has removed the subscription to "last"
 		open := subscriptions(t, c)
 		return len(open) == 1 && strings.Contains(open[0], fmt.Sprintf(" sub=%d ", names+1))
 	}, redistest.AtMost, time.Millisecond, "one connection, with a channel for each name and that of the process")

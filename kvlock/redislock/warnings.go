@@ -26,7 +26,8 @@ func (w *warnings) add(server string, found []string) {
 	slices.Sort(w.list)
 }
 
-// fsync returns the server's appendfsync setting, or an empty text if the server hides it, as managed services do.
+// fsync returns the server's appendfsync setting. It returns an empty text if the server does not permit CONFIG GET,
+// as is usual for managed services.
 func fsync(ctx context.Context, server redis.Cmdable) string {
 	return server.ConfigGet(ctx, "appendfsync").Val()["appendfsync"]
 }

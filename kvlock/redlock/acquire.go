@@ -56,18 +56,19 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 	return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 }
 
-// ballots is the largest number of ballots in one call of Acquire. If another ballot may succeed, a ballot fails with
-// an error of the type again. There are four such cases: nodes have just been admitted, the ballot was too slow, the
+// ballots is the largest number of ballots in one call of Acquire. If a ballot fails and another ballot may succeed,
+// the error has the type again. There are four such cases: nodes have just been admitted, the ballot was too slow, the
 // token was not confirmed, or concurrent requests split the votes.
 const ballots = 3
 
 type again struct{ error }
 
-// leastValidity sets the shortest valid grant: if less than 1/leastValidity of the TTL is left, the ballot fails.
+// leastValidity limits how long a ballot may take: if less than 1/leastValidity of the TTL is left after the ballot,
+// the ballot fails.
 const leastValidity = 2
 
 // drift returns how far a server's clock may run ahead of this process's clock within d. The formula is that of the
-// published algorithm.
+// published Redlock algorithm.
 func drift(d time.Duration) time.Duration { return d/100 + 2*time.Millisecond }
 
 // decide runs the ballot until it is decided, and returns the token of the grant or the reason of the failure.
@@ -144,10 +145,11 @@ func (b *ballot) first() error {
 	return failure
 }
 
-// answered is called when no majority can grant the lock any more. It reports whether b.first has enough votes to
-// explain the failure. That needs the answers of a majority, unless too many nodes have failed. It also needs the vote
-// of a node that knows the holder, and enough answers to admit the nodes that are ready. If the nodes disagree whether
-// the lock was released, it needs the votes of all nodes.
+// answered is called when no majority can grant the lock any more. It reports whether b.first may stop collecting
+// votes, because the error can already say why the lock was not granted. The votes must include a node that knows the
+// holder. A majority must have answered, unless so many nodes have failed that no majority can answer. If a node waits
+// to be admitted, enough nodes must have answered to admit it. If the nodes disagree whether the lock was released,
+// all nodes must have voted.
 func (b *ballot) answered(votes []vote, pending int) bool {
 	r := b.redlock
 	answers := count(votes, func(v vote) bool { return v.err == nil })
@@ -157,8 +159,8 @@ func (b *ballot) answered(votes []vote, pending int) bool {
 	return answers >= r.quorum() || answers+pending < r.quorum()
 }
 
-// splits reports whether concurrent requests have split the votes, so that all of these requests may fail. A lease that
-// a majority has, or that is older than limit, does not belong to a concurrent request.
+// splits reports whether concurrent requests have split the votes, so that all of these requests may fail. If a
+// majority has a lease, or if the lease is older than limit, the lease does not belong to a concurrent request.
 func (b *ballot) splits(votes []vote, limit time.Duration) bool {
 	q := b.redlock.quorum()
 	for _, v := range votes {
@@ -186,9 +188,9 @@ func (b *ballot) silent(votes []vote) *node {
 	return nil
 }
 
-// await admits the nodes that are ready, and waits for the results. It closes the channel admitting, so that the
-// goroutines of these nodes continue. They cannot wait for the channel minted, because b.first closes that channel only
-// after await has returned.
+// await lets the goroutines of the nodes that are ready admit these nodes, and waits for the results. To start the
+// goroutines, it closes the channel admitting. The channel minted cannot start them, because b.first closes that
+// channel only after await has returned.
 func (b *ballot) await(ready int, timeout <-chan time.Time, failure error) error {
 	close(b.admitting)
 	for range ready {

@@ -20,7 +20,7 @@ type candidate struct {
 func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, nonce string, req driver.Request, by candidate, ballot int64, proposed driver.Token) vote {
 	o := r.options
 	if r.places.Of(req.Key) == "" {
-		by.id = "" // the waiter has given up since, and its leave request may arrive before this request
+		by.id = "" // the waiter has given up meanwhile; its leave request may arrive before this request, so do not add it to the queue
 	}
 	cmds, err := r.ask(ctx, n, client, func(of *run) []redisbase.Call {
 		return []redisbase.Call{of.acquire.On([]string{o.prefix.Encode(req.Key), o.prefix.Record(), r.waiters(req.Key)},
@@ -36,8 +36,8 @@ func (r *Backend) voteAt(ctx context.Context, n *node, client *redis.Client, non
 	return v
 }
 
-// admit sends the largest token that the other nodes know to a node whose quarantine is over. After that, the node may
-// vote again. It reports whether the node has been admitted.
+// admit lets a node vote again after its quarantine (see [MaxTTL]). It sends the node the largest token that the other
+// nodes know, so that the node confirms only larger tokens. It reports whether the node has been admitted.
 func (r *Backend) admit(n *node, floor driver.Token, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -55,7 +55,7 @@ func TestNodeRestartedEmpty(t *testing.T) {
 	b.Settle()
 	require.Equal(t, "0", f.raw[2].HGet(ctx, record, "admitted").Val())
 
-	require.NoError(t, f.raw[1].Del(ctx, lockX).Err()) // as if the lease had expired
+	require.NoError(t, f.raw[1].Del(ctx, lockX).Err()) // removes the lease, as its expiry would
 	next, err := b.Acquire(ctx, redistest.Request("x"))
 	require.NoError(t, err)
 	assert.Greater(t, next.Token, g.Token)
@@ -75,7 +75,7 @@ func TestNodeRestartedEmpty(t *testing.T) {
 	assert.Greater(t, again.Token, last.Token)
 }
 
-// Control: if the restarted node voted at once, the lock would be granted twice.
+// This is the control of the test above: if the restarted node voted at once, the lock would be granted twice.
 func TestNodeThatVotesAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -45,7 +45,7 @@ var (
 	_ driver.Operator = (*Backend)(nil)
 )
 
-// pkg is the prefix of error texts.
+// pkg is the package name with which error texts begin.
 const pkg = "redlock"
 
 // New makes a backend that keeps locks in a majority of nodes. Pass an odd number of nodes, at least three. Each node

@@ -27,14 +27,14 @@ type ballot struct {
 
 	votes         chan vote
 	minted        chan struct{} // closed when the fields token, floor and admits are set
-	admitting     chan struct{} // closed when nodes must be admitted first; they are then sent the token in the field floor
+	admitting     chan struct{} // closed if nodes must be admitted before another ballot; then the goroutines of these nodes send them the token floor
 	confirmations chan bool
 	admitted      chan bool
-	over          chan struct{} // closed when kept is set
+	over          chan struct{} // closed when the ballot is decided and the field kept is set
 
 	token     driver.Token // 0 if there is no majority
 	floor     driver.Token
-	admits    bool // enough nodes have answered, so floor is valid
+	admits    bool // enough nodes have answered to admit nodes, so the field floor is valid
 	kept      bool
 	competing bool // there is no majority because of concurrent requests
 }
@@ -129,10 +129,10 @@ func (b *ballot) confirm(n *node) bool {
 	return err == nil && ok
 }
 
-// undo ends a grant that a node made, or may have made, to this failed ballot or an earlier one. On a slow network undo
-// may arrive late, so it must not end the grant of a later ballot of the same acquisition. undo notifies no waiter. If
-// undo notified a waiter, that waiter would find the lock still taken. The undo of its own failed ballot would then
-// notify the next waiter.
+// undo ends a grant that a node made, or may have made, to this failed ballot or an earlier one. On a slow network
+// undo may arrive late, so it must not end the grant of a later ballot of the same acquisition. undo notifies no
+// waiter. If it did, that waiter would probably find the lock still taken at other nodes. The undo of that waiter's
+// failed ballot would then notify the next waiter, and so on.
 func (b *ballot) undo(n *node) {
 	limit := b.redlock.options.limit(b.req.TTL)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), limit)

@@ -18,8 +18,8 @@ type unfit struct{ err error }
 func (u *unfit) Error() string { return u.err.Error() }
 func (u *unfit) Unwrap() error { return u.err }
 
-// fit returns the current run of the server of n. If that server is not known yet, the method first checks that it may
-// be a node.
+// fit returns the current run of n's server (see run). If the server is not known yet, fit first checks that the
+// server may be a node.
 func (r *Backend) fit(ctx context.Context, n *node, client *redis.Client) (*run, error) {
 	if known := n.known(); known != nil {
 		return known, nil
@@ -54,7 +54,7 @@ func refusal(i redisbase.Info) error {
 	return i.Refusal(false, false)
 }
 
-// introduce records the run of the server of n. It returns an error if another node is the same server.
+// introduce records the current run of n's server. It returns an error if another node is the same server.
 func (r *Backend) introduce(n *node, of *run) (*run, error) {
 	r.meeting.Lock()
 	defer r.meeting.Unlock()

@@ -35,7 +35,7 @@ func TestForgetsWhatIsReleased(t *testing.T) {
 			top, err := node.HGet(ctx, record, "top").Int64()
 			require.NoError(t, err)
 			assert.Equal(t, int64(g.Token), top)
-			require.NoError(t, node.HSet(ctx, record, "top", top+time.Hour.Microseconds()).Err()) // as if the clock had been set back since then
+			require.NoError(t, node.HSet(ctx, record, "top", top+time.Hour.Microseconds()).Err()) // makes the node's largest token larger than its clock, as after the clock was set back
 		}
 		last = g.Token + driver.Token(time.Hour.Microseconds())
 	}

@@ -70,8 +70,8 @@ func (r *Backend) at(c *redis.Client) redisbase.Locks {
 	return redisbase.Locks{Client: c, Prefix: r.options.prefix}
 }
 
-// Inspect implements [driver.Operator]. A lock is held if a majority of the nodes reports it as held.
-// Inspect and List do not count waiters, because each node keeps them in a key of their own.
+// Inspect implements [driver.Operator]. A lock is held if a majority of the nodes reports it as held. Inspect and List
+// do not count waiters, because each node keeps the waiters in a separate key.
 func (r *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
 	views, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (driver.Status, error) {
 		return r.at(c).Inspect(ctx, key)

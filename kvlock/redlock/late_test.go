@@ -14,9 +14,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// Promise 1: the undo of a failed attempt ends only the grant of that attempt. The undo may arrive after a later
-// attempt of the same acquisition was granted the lock. The node then keeps the later grant, which may be needed for
-// the majority.
+// Promise 1 of docs/guarantees.md: the undo of a failed attempt ends only the grant of that attempt. The undo may
+// arrive after a later attempt of the same acquisition was granted the lock. The node then keeps the later grant,
+// which may be needed for the majority.
 func TestGivesBackTooLate(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

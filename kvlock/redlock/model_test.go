@@ -24,8 +24,8 @@ type tokenModel struct {
 	Amnesia   float64 // probability that a node loses all data in a step
 	Together  bool    // a majority may lose its data at the same time
 	Vetted    bool    // a node that lost its data does not vote until it has received the largest token of the other nodes
-	Clock     int     // ticks of the nodes' clock per step; 0: tokens do not use it
-	ClockSkew int     // the most ticks by which a node's clock is ahead or behind
+	Clock     int     // by how many units the nodes' clock advances in each step; 0: tokens do not use the clock
+	ClockSkew int     // by how many units a node's clock may be ahead or behind
 }
 
 type modelNode struct {
@@ -250,14 +250,14 @@ func (m tokenModel) propose(rng *rand.Rand, now int, largest driver.Token) drive
 	return guess
 }
 
-// near returns how many ticks a proposed token may be away from the clock of a node. It is less than the number of
-// ticks in a quarantine.
+// near returns by how many units a proposed token may differ from the clock of a node. The result is smaller than a
+// quarantine.
 func (m tokenModel) near() int { return max(m.Clock/4, m.ClockSkew) }
 
 func abs(n int) int { return max(n, -n) }
 
-// over reports whether the quarantine of n is over for the request t. The quarantine is over if n lost its data before
-// t and all other running requests began.
+// over reports whether the quarantine of n is over for the request t. In the model, the quarantine is over if n lost
+// its data before the request t began, and before all other running requests began.
 func (m tokenModel) over(n *modelNode, t *try, oldest int) bool {
 	return n.since < oldest && n.since < t.began
 }

@@ -16,7 +16,7 @@ type node struct {
 	client *redis.Client
 	addr   string
 	wakes  *redisbase.Subscriber
-	work   *work // the work of the backend
+	work   *work // counts the running goroutines of the backend
 
 	mu      sync.Mutex
 	bounded *redis.Client        // the client that the method within returned last
@@ -27,7 +27,7 @@ type node struct {
 	ending  map[driver.Nonce]int // for each acquisition, the number of running requests that release it
 }
 
-// newNode makes a node. The node's server notifies this process on the channel own.
+// newNode makes a node. The parameter own is the channel on which the node's server notifies this process.
 func newNode(client *redis.Client, work *work, own string) *node {
 	n := &node{client: client, work: work, addr: client.Options().Addr, turns: make(map[driver.Key]*turn), ending: make(map[driver.Nonce]int)}
 	n.wakes = redisbase.NewSubscriber(client, own)

@@ -58,8 +58,8 @@ func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	return stop, nil
 }
 
-// waiters returns the key of the set of waiters for a lock. No lock has such a key, because in the key of a lock two
-// hexadecimal digits follow each % after the prefix.
+// waiters returns the key of the set of waiters for a lock. No lock has such a key, because in the key of a lock a
+// colon or an @ follows the prefix.
 func (r *Backend) waiters(key driver.Key) string {
 	return string(r.options.prefix) + "%queue" + strings.TrimPrefix(r.options.prefix.Encode(key), string(r.options.prefix))
 }

@@ -47,7 +47,8 @@ func MaxTTL(d time.Duration) Option { return func(o *options) { o.maxTTL = d } }
 // 100 ms.
 func NodeTimeout(d time.Duration) Option { return func(o *options) { o.nodeTimeout = d } }
 
-// sentinelAddr is the address in the options of a client of NewFailoverClient.
+// sentinelAddr is the text that redis.NewFailoverClient sets as the address of its clients. New uses it to recognise
+// such a client.
 const sentinelAddr = "FailoverClient"
 
 func (o options) validate(nodes []*redis.Client) error {

@@ -71,8 +71,8 @@ func (c *candidate) take(tb testing.TB) driver.Grant {
 	return g
 }
 
-// Promise 9: a release notifies only the process that has waited longest. If this process gives up, the next process is
-// notified.
+// Promise 9 of docs/guarantees.md: a release notifies only the process that has waited longest. If this process gives
+// up, the next process is notified.
 func TestReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
@@ -116,8 +116,8 @@ func TestAWaiterThatGivesUpWhileTheLockIsFreeCallsTheNext(t *testing.T) {
 	all[1].called(t)
 }
 
-// Promise 9: eight processes acquire and release one name repeatedly, and each is granted at least half of its fair
-// share.
+// Promise 9 of docs/guarantees.md: eight processes acquire and release one name repeatedly, and each is granted at
+// least half of its fair share.
 func TestNobodyStarves(t *testing.T) {
 	f := newFleet(t, 3)
 	served, requests := redistest.Contest(t, func() driver.Backend {

@@ -58,9 +58,9 @@ func (t *turn) came() bool {
 	return true
 }
 
-// needless is called after the earlier requests have ended. It reports whether there is nothing to release. That is so
-// if the only earlier request was the acquire request of this acquisition, and was not sent. (A failed ballot undoes
-// its own grants.)
+// needless is called after the earlier requests have ended. It reports whether there is nothing to release. That is
+// true if the only earlier request was the acquire request of this acquisition, and was not sent. Grants of earlier
+// ballots need no release here, because each failed ballot undoes its own grants.
 func (t *turn) needless(nonce driver.Nonce) bool {
 	return len(t.before) == 1 && t.before[0].asks == nonce && !t.before[0].asked
 }
@@ -70,7 +70,7 @@ func (t *turn) done() {
 		t.end()
 		return
 	}
-	t.node.work.run(func() { // even if this request did not wait, the next request must not overtake the earlier requests
+	t.node.work.run(func() { // this request ends before the earlier requests, but the next request must still wait for them
 		t.wait(context.Background())
 		t.end()
 	})

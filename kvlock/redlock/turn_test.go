@@ -44,8 +44,8 @@ func TestSendsNoRequestAfterARelease(t *testing.T) {
 	assert.Equal(t, first.Token.String(), last(2), "the first request was sent before the release")
 }
 
-// At a slow node, a process does not block itself: the node gets the release of its last lease before its next acquire
-// request.
+// A process does not block its own next request at a slow node: the node gets the release of the process's last lease
+// before the process's next acquire request.
 func TestDoesNotOvertakeItself(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

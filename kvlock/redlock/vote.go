@@ -17,7 +17,7 @@ import (
 // vote is the answer of one node to an acquire request.
 type vote struct {
 	node    *node
-	verdict string // granted, leased, min hold or handover; closed, ready or overdue if the node may have lost leases
+	verdict string // granted, or a refusal: leased, min hold or handover. If the node may have lost leases: closed (in quarantine), ready (quarantine over), or overdue (ready for longer than one quarantine)
 	err     error  // if not nil, the following fields are not set
 
 	confirmed driver.Token // confirmed token of this lease, or of the current holder's lease
@@ -64,7 +64,7 @@ func (v vote) ready() bool     { return v.err == nil && (v.verdict == "ready" ||
 func (v vote) forgetful() bool { return v.ready() || v.err == nil && v.verdict == "closed" }
 func (v vote) refused() bool   { return v.err == nil && !v.granted() && !v.forgetful() }
 
-// count returns for how many elements of list kind is true.
+// count returns the number of elements of list for which the function kind returns true.
 func count[T any](list []T, kind func(T) bool) int {
 	n := 0
 	for _, v := range list {
@@ -123,10 +123,10 @@ func floor(votes []vote) driver.Token {
 	return top
 }
 
-// enoughToAdmit reports whether enough nodes have answered to admit the nodes whose quarantine is over. That needs a
-// majority of nodes that have lost nothing, or all nodes. A node may still wait for its admission one quarantine after
-// the end of its own quarantine. Then any majority of the nodes is enough. In this case tokens rise only if the nodes'
-// clocks differ by less than one quarantine.
+// enoughToAdmit reports whether enough nodes have answered to admit the nodes whose quarantine is over. There are
+// enough answers if a majority of the nodes has lost nothing, or if all nodes have answered. If a node is overdue,
+// which means that it has been ready for longer than one quarantine, any majority of the nodes is enough. In this case
+// tokens rise only if the nodes' clocks differ by less than one quarantine.
 func enoughToAdmit(votes []vote, nodes int) bool {
 	quorum := nodes/2 + 1
 	answers := count(votes, func(v vote) bool { return v.err == nil })
@@ -157,7 +157,7 @@ func (r *Backend) refusal(votes []vote) error {
 	}
 	needed := r.quorum() - count(votes, vote.granted)
 	if h := soonest(votes, vote.refused, needed); h != nil {
-		if h.Reason == driver.Leased && !r.mayHold(votes, h.Token) { // no majority has this token: requests compete, or a competing request has just failed
+		if h.Reason == driver.Leased && !r.mayHold(votes, h.Token) { // no majority can have confirmed this token, so its lease belongs to a competing request or to one that has just failed
 			h.Reason, h.Token = driver.Contended, 0
 		}
 		return h
@@ -172,10 +172,10 @@ func (r *Backend) mayHold(votes []vote, token driver.Token) bool {
 	return len(r.nodes)-others >= r.quorum()
 }
 
-// soonest returns a refusal. Its time is the moment at which the lock is free at enough refusing nodes. The parameter
-// needed says how many nodes are enough. The refusal's holder and reason come from the node with the largest token. If
-// several nodes have that token, they come from the last of the needed nodes, because a slower node may not have
-// received a release yet. soonest returns nil if no node refuses.
+// soonest returns a refusal, or nil if no node refuses. Only the votes for which the function kind returns true count.
+// The refusal's ExpiresIn is the time until the lock is free at as many of these nodes as the parameter needed says.
+// The holder and the reason come from the node with the largest token among the nodes that become free first. If
+// several of them have that token, soonest takes the one that becomes free last.
 func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 	list := slices.DeleteFunc(slices.Clone(votes), func(v vote) bool { return !kind(v) })
 	if len(list) == 0 {
@@ -184,7 +184,7 @@ func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 	slices.SortFunc(list, func(x, y vote) int { return cmp.Compare(x.freeIn, y.freeIn) })
 	last := min(max(needed, 1), len(list)) - 1
 	ends := list[last].freeIn
-	slices.Reverse(list[:last+1]) // MaxFunc returns the first of equal elements
+	slices.Reverse(list[:last+1]) // MaxFunc returns the first of equal elements; after this line, that is the one that becomes free last
 	said := slices.MaxFunc(list, func(x, y vote) int { return cmp.Compare(x.confirmed, y.confirmed) })
 	h := &driver.Held{
 		Reason: driver.Quarantine, Holder: said.holder, Note: said.note, Token: said.confirmed, Since: said.since,
@@ -194,14 +194,14 @@ func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 		return h
 	}
 	h.Reason = redisbase.Reasons[said.verdict]
-	if said.confirmed == 0 && h.Reason == driver.Leased { // another request is about to be granted the lock, or fails as this request does
+	if said.confirmed == 0 && h.Reason == driver.Leased { // the lease has no confirmed token, so it belongs to a competing request, which may still succeed or fail
 		h.Reason = driver.Contended
 	}
 	return h
 }
 
-// unreachable returns an error that lists the nodes that did not answer. It is not marked as not applied, because these
-// nodes may have executed the request.
+// unreachable returns an error that lists the nodes that did not answer. The error does not claim that the request had
+// no effect, because these nodes may have executed the request.
 func (r *Backend) unreachable(votes []vote) error {
 	var causes []string
 	permanent := 0

@@ -50,7 +50,7 @@ func (b *Backend) attempt(ctx context.Context, r driver.Request) (driver.Grant, 
 		switch err := e.wait(ctx); {
 		case err == nil:
 			return b.settle(ctx, e, r, began)
-		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode): // another request was faster, the reader beside the share has left, or the servers removed the node of the empty lock
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode): // the state of the lock has changed since it was read: another request was faster, a reader has released its share, or the servers have removed the empty lock's node
 			b.mu.Lock()
 			b.versions.remove(r.Key)
 			b.mu.Unlock()
@@ -133,8 +133,8 @@ func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*ent
 
 // settle makes a grant of an entry that has a node. If an earlier request created the node, the method first proves
 // that the node still exists. If another entry is before e, or if the servers do not answer, the method deletes the
-// entry. settle must not return the error of a request that was not sent, because that error would say that no node
-// exists.
+// entry. If a request of settle was not sent, settle must not return the error of that request: it is marked as not
+// applied, and the caller would conclude that the entry's node does not exist.
 func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began time.Time) (driver.Grant, error) {
 	if !e.first {
 		if err := b.turn(ctx, e, r.Key); err != nil {
@@ -177,9 +177,9 @@ func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
 	return oneline.Join(held, err)
 }
 
-// ahead returns the places of the queue q that e must wait for. The queue may have a second node with the same nonce: an earlier session of this process is no longer
-// trusted, but the servers have not ended it yet. That node does not belong to e, because it ends with the earlier
-// session.
+// ahead returns the nodes in the queue q that e must wait for. The queue may contain a second node with the same
+// nonce, from an earlier session that this process no longer trusts, but that the servers have not ended yet. That
+// node does not belong to e, because it ends with the earlier session.
 func (e *entry) ahead(q []place) ([]place, error) {
 	container := e.store.container(e.key) + "/"
 	for i, p := range q {

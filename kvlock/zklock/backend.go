@@ -58,8 +58,8 @@ var (
 type Option func(*store)
 
 // Root sets the node below which the backend keeps all locks. The default is "/rowlock". Backends with the same
-// ensemble and root share their locks. Missing nodes are created. A part of the path other than the first must not be
-// "locks" or begin with "locks-". A backend with another Root may keep its locks below a node with such a name.
+// ensemble and root share their locks. Missing nodes are created. Only the first part of the path may be "locks" or
+// begin with "locks-". Below the first part, a backend with another Root may keep its locks in nodes with such names.
 func Root(path string) Option { return func(s *store) { s.root = path } }
 
 // Digest authenticates every connection with user and password.

@@ -11,9 +11,9 @@
 // recipes wait in the same queue. Characters that a path may not contain are escaped, and no name is a prefix of
 // another. Readers (the option rowlock.Shared) wait only for writers.
 //
-// An acquisition is one transaction that creates its node and writes the lock's node. The reply contains the
-// transaction's id, which is the token. It also contains the number of children, which shows whether the new node is
-// the first in the queue.
+// An acquisition is one transaction that creates the acquisition's node and writes the lock's node. The reply contains
+// the transaction's id, which is the token. It also contains the number of children, which shows whether the new node
+// is the first in the queue.
 //
 // TryAcquire adds the condition that no writer's node was created since the queue was seen empty. So TryAcquire never
 // overtakes waiters, and a refused TryAcquire writes nothing. There is one exception: if readers that waited for the
@@ -34,14 +34,15 @@
 // when its wait fails.
 //
 // A release for a tick (rowlock.Once) writes the tick into a child of the lock's node that is not in the queue, in the
-// same transaction. The number of children shows that there is a tick to read. So ticks cost nothing for other names.
-// For a name with a tick, each acquisition sends two more reads, but commits only once. The locks of readers keep no
-// ticks.
+// same transaction. The number of children shows whether there is a tick to read. So a name without a tick costs no
+// additional read. For a name with a tick, each acquisition sends two more reads, but commits only once. The locks of
+// readers keep no ticks.
 //
-// Readers whose time overlaps have the same token. The first reader's transaction makes the token, as a writer's does.
-// A later reader joins the readers that it finds: its transaction requires that one of them still holds the lock, and
-// that no writer has come. The token is then in the name of its node. Readers behind a writer take the token that
-// follows the last write of the lock's node, which is the same for all of them. See epoch.go.
+// Readers that hold the lock at the same time have the same token. The token of the first reader is the id of its
+// transaction, like a writer's token. A later reader gets the token of the readers that hold the lock, and writes that
+// token into the name of its own node. Its transaction requires that one of these readers still holds the lock, and
+// that no writer has created a node. Readers that wait behind a writer take as their token the id of the last
+// transaction that wrote the lock's node, plus one. This number is the same for all of them. See epoch.go.
 //
 // All locks of one Backend with the same TTL use one session, which has its own connection. To choose a session, TTLs
 // are rounded up to one of twenty lengths. An unused session ends after a minute, or when a locker is closed.
@@ -58,19 +59,19 @@
 // The requested session timeout is twice the TTL (rounded up). The servers limit it. Their default limits are two and
 // twenty times their tickTime, which is 4 s and 40 s for the default tickTime.
 //
-// After a crash, the lock becomes free within the timeout plus the servers' tickTime. Each change of leader adds the
-// same time again. The node of a crashed waiter stays in the queue equally long. During that time, a lock that is
-// released is not granted to the waiters behind the crashed waiter.
+// After a crash, the lock becomes free within the timeout plus the servers' tickTime. Each change of leader during
+// that time adds the same time again. The node of a crashed waiter stays in the queue for the same time after its
+// crash. During that time, a lock that is released is not granted to the waiters behind the crashed waiter.
 //
-// A lease is trusted for four tenths of the timeout, which is eight tenths of the TTL. Trust is counted from the last
-// request that a majority of the servers answered, from the moment just before it was sent.
+// A holder trusts its lease for four tenths of the timeout, which is eight tenths of the TTL. This time begins just
+// before the holder sends a request, and counts only if a majority of the servers has answered that request.
 //
 // A client's ping proves nothing, because a server answers pings even if it is cut off from the other servers. The rest
 // of the timeout covers a delay in the servers: a server reports its clients' pings to the leader only when the leader
 // pings that server.
 //
-// A holder that is cut off, alone or with its server, stops in time. The backend then ends its session, and never
-// resumes it.
+// A holder that is cut off, alone or with its server, stops before the servers end its session. The backend never uses
+// that session again.
 //
 // A writer's token is the transaction id that created the node (its czxid). It is never the sequence number, which may
 // restart. A new ensemble, and an ensemble that was restored from a snapshot, counts from an earlier id. In both cases,
@@ -94,7 +95,7 @@
 // # Data in ZooKeeper
 //
 // [Backend.Guard] returns an operation for your own multi. The servers themselves evaluate the operation, so data in
-// ZooKeeper need no other fence.
+// ZooKeeper needs no other fence.
 //
 // # Permissions and TLS
 //

@@ -28,7 +28,7 @@ type entry struct {
 	token driver.Token // id of the transaction that created the node, or the token of the epoch that a share joined
 	sent  time.Time    // time just before the request was sent; zero if its reply was lost
 	first bool         // no entry blocked this entry when its node was created
-	after int32        // version of the lock's node after that transaction
+	after int32        // version of the lock's node after the transaction that created this entry's node
 
 	// Guarded by store.mu.
 	granted bool
@@ -36,7 +36,7 @@ type entry struct {
 	removal *removal // nil unless the entry is being deleted
 }
 
-// enter requests a node at the end of the queue, on the conditions of a.
+// enter requests a node at the end of the queue. The servers create the node only if the lock is still in the state a.
 func (s *store) enter(open *session, r driver.Request, a admission) *entry {
 	e := &entry{store: s, session: open, key: r.Key, nonce: r.Nonce, shared: r.Shared, admission: a, ticked: a.ticked, created: make(chan struct{})}
 	s.mu.Lock()

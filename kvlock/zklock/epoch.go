@@ -11,32 +11,36 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// An epoch is a time in which readers hold the lock. Its token is the same for all of its readers. A share's node has
-// no epoch in its name, or the epoch's token:
+// An epoch is a time in which readers hold the lock. All readers of an epoch have the same token. A reader's request
+// depends on the state of the queue. In the last two of these cases, the name of the reader's node contains the token
+// of its epoch:
 //
 //   - If the queue is empty, the reader begins an epoch. The token is the id of the transaction that creates its node.
 //     Like a writer, the reader writes the lock's node, so a writer that saw the empty queue is refused.
-//   - If the queue has readers and no writer, the reader joins their epoch. Its request fails if the reader beside it
-//     has left, or if a writer came. So nobody joins an epoch that has no readers: an epoch that has ended never returns.
-//   - If the queue has a writer, the reader waits. The token is one more than the id of the last transaction that wrote
-//     the lock's node. So it is the same for all readers behind the same writer, larger than that writer's token, and
-//     smaller than the token of the next writer: the id of the reader's own transaction is at least as large as the
-//     token, and the id of the next writer's transaction is larger. That is also true when a new leader begins a new
-//     range of ids, because the first id of a range is not used.
+//   - If the queue has readers and no writer, the reader joins their epoch. The request names one of these readers,
+//     and fails if that reader has released its share, or if a writer has created a node. So no reader joins an epoch
+//     that has no readers, and an epoch that has ended never begins again.
+//   - If the queue has a writer, the reader waits. The token is one more than the id of the last transaction that
+//     wrote the lock's node. So the token is the same for all readers behind the same writer, and larger than that
+//     writer's token. It is also smaller than the token of the next writer: the id of the reader's own transaction is
+//     at least as large as the token, and the id of the next writer's transaction is larger still. This is also true
+//     when a new leader begins a new range of ids, because the first id of a range is not used.
 //
 // A writer may give up while the readers before it hold the lock. The readers behind it then have a later token, and
-// wait for all readers with an earlier token. So readers whose time overlaps have the same token. Such a waiting reader
-// joins the earlier epoch, with a new node, if no other writer waits.
+// wait for all readers with an earlier token. So readers that hold the lock at the same time have the same token. If
+// no other writer waits, a reader that waits behind the former writer deletes its node, and joins the earlier epoch
+// with a new node.
 //
-// If other requests get ahead of a waiting reader's request again and again, its node has no epoch and no condition.
-// Such a node waits like a writer's node, and begins an epoch when it is the first of the queue.
+// If the state of the queue changes during each of several attempts of a reader, the reader creates a node without a
+// condition and without a token in its name. Such a node waits like a writer's node, and begins an epoch when it is
+// the first of the queue.
 
-// admission is the state of the lock on which the request for a node depends. An exclusive request and the first reader
-// of an epoch depend on the version alone.
+// admission is the state of the lock that must still be true when the servers create a node for a request. For an
+// exclusive request, and for the first reader of an epoch, only the version must still be the same.
 type admission struct {
 	version int32        // version of the lock's node; -1 matches any version
 	epoch   driver.Token // the token of a share; zero if the request's own transaction makes the token
-	beside  string       // a node that must exist, if the epoch is set; it also proves that the lock's node was not removed and made again
+	beside  string       // if epoch is set, a node that must exist; its existence also proves that the lock's node was not removed and created again
 	joins   bool         // the share joins readers that hold the lock
 	ticked  bool         // the lock has a tick
 }
@@ -64,16 +68,17 @@ func tokenAt(at string, stat *zk.Stat) driver.Token {
 	return driver.Token(stat.Czxid)
 }
 
-// closes reports whether p, at the given index of the queue, keeps out all later entries: it is a writer, or a reader
-// that waits to begin an epoch.
+// closes reports whether all later entries must wait for the entry p, which has the given index in the queue. This is
+// true if p is a writer, or a reader that waits to begin an epoch.
 func (p place) closes(index int) bool { return !p.shared || p.epoch == 0 && index > 0 }
 
-// reads reports whether p, at the given index of the queue, belongs to the epoch of the holder, which has this token.
+// reads reports whether the entry p, which has the given index in the queue, is a reader that holds the lock with this
+// token.
 func (p place) reads(index int, token driver.Token) bool {
 	return p.shared && (p.epoch == token || p.epoch == 0 && index == 0)
 }
 
-// firstClosing returns the index of the first place of q that closes the queue, or -1.
+// firstClosing returns the index of the first entry of q that all later entries must wait for, or -1.
 func firstClosing(q []place) int {
 	for i, p := range q {
 		if p.closes(i) {
@@ -83,7 +88,7 @@ func firstClosing(q []place) int {
 	return -1
 }
 
-// blockers returns the places that the place at the given index waits for.
+// blockers returns the entries that the entry at the given index waits for.
 func blockers(q []place, index int) (all []place) {
 	e := q[index]
 	if e.epoch == 0 {
@@ -97,7 +102,8 @@ func blockers(q []place, index int) (all []place) {
 	return all
 }
 
-// lead returns the index of a place that holds the lock. If readers hold it, they have the smallest epoch.
+// lead returns the index of an entry that holds the lock. If readers hold the lock, that is an entry with the smallest
+// token of all readers at the head of the queue.
 func lead(q []place) (index int) {
 	for i, p := range q {
 		if q[index].epoch == 0 || p.closes(i) {
@@ -110,7 +116,7 @@ func lead(q []place) (index int) {
 	return index
 }
 
-// readers returns how many readers hold the lock. The parameter is the holder's token.
+// readers returns how many readers hold the lock. The parameter token is the token of these readers.
 func readers(q []place, token driver.Token) (n int) {
 	for i, p := range q {
 		if p.reads(i, token) {
@@ -127,7 +133,7 @@ func (s *store) join(ctx context.Context, open *session, key driver.Key, seen si
 	beside := first
 	if first.epoch == 0 {
 		n, err := s.read(ctx, open, s.container(key)+"/"+first.node)
-		if err != nil && !errors.Is(err, zk.ErrNoNode) { // if the reader has left, the request for the share fails
+		if err != nil && !errors.Is(err, zk.ErrNoNode) { // if that reader has released its share, the request that depends on it will fail and be repeated
 			return a, err
 		}
 		a.epoch = max(n.token, 1)

@@ -132,8 +132,9 @@ func TestAReadersGuardIsItsOwn(t *testing.T) {
 	require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 }
 
-// Readers and writers of several processes use one name, and some of them give up. A writer is never beside another
-// holder. Readers whose time overlaps have one token. Tokens rise from epoch to epoch and from writer to writer.
+// Readers and writers of several processes use one name, and some of them give up. A writer never holds the name at
+// the same time as another holder. Readers that hold the name at the same time have the same token. Tokens rise from
+// each writer to the next writer or group of readers, and from each group of readers to the next writer.
 func TestReadersAndWritersOfSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -158,7 +159,7 @@ func TestReadersAndWritersOfSeveralProcesses(t *testing.T) {
 	require.NotZero(t, held.beside)
 }
 
-// holders checks the grants of one name.
+// holders records the current grants of one name, and checks each new grant against them.
 type holders struct {
 	mu                                sync.Mutex
 	token                             driver.Token
@@ -211,7 +212,7 @@ func (h *holders) once(t *testing.T, b *zklock.Backend, r driver.Request, how in
 	}
 	h.token, h.epoch = max(h.token, g.Token), r.Shared
 	h.mu.Unlock()
-	outcomes, err := b.Renew(ctx, []driver.Grant{g}) // meanwhile other readers are granted the lock
+	outcomes, err := b.Renew(ctx, []driver.Grant{g}) // also gives other readers time to be granted the lock
 	assert.NoError(t, err)
 	assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 	h.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// free returns an admission for a state of the lock in which no entry blocked the request. If an entry blocks the
-// request, the method returns a refusal.
+// free reads the lock. If no entry blocks the request, free returns an admission, so that the request is granted only
+// if the lock has not changed since. If an entry blocks the request, free returns a refusal.
 func (b *Backend) free(ctx context.Context, s *session, r driver.Request) (admission, error) {
 	b.mu.Lock()
 	version, known := b.versions.get(r.Key)
@@ -59,7 +59,7 @@ type sight struct {
 	queue    []place
 	ticked   bool  // the lock has a tick
 	version  int32 // version of the lock's node
-	written  int64 // id of the transaction that last wrote the lock's node: an exclusive entry, a first reader, or its creation
+	written  int64 // id of the last transaction that created or wrote the lock's node; exclusive requests and the first readers of an epoch write it
 	acquired int64 // time of that transaction, in milliseconds since 1970
 }
 

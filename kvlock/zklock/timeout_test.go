@@ -13,9 +13,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// Promise 8: the requested session timeout is twice the TTL, and the servers limit it to their minimum and maximum.
-// After a crash the name stays held for at most the granted timeout plus the servers' tickTime. A lease is trusted for
-// four tenths of the granted timeout, or for its TTL if the TTL is shorter.
+// Promise 8 of docs/guarantees.md: the requested session timeout is twice the TTL, and the servers limit it to their
+// minimum and maximum. After a crash the name stays held for at most the granted timeout plus the servers' tickTime. A
+// lease is trusted for four tenths of the granted timeout, or for its TTL if the TTL is shorter.
 func TestTheTimeoutIsTwiceTheTTL(t *testing.T) {
 	t.Parallel()
 	addr := alone(t).Addr

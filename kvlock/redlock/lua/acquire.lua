@@ -23,7 +23,8 @@ if node[1] ~= run then
     -- quarantine begins now.
     local since = clock
     if node[1] then
-        -- INFO reports the uptime in whole seconds, so it may be up to one second too long.
+        -- INFO computes the uptime from times in whole seconds, so the reported uptime may be up to one second too
+        -- long.
         since = math.min(clock, clock - (tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')) - 1) * 1000000)
     end
     redis.call('HSET', KEYS[2], 'run_id', run, 'since', number(since), 'admitted', '0', 'top', number(top))
@@ -52,7 +53,7 @@ if not same and row[7] and row[7] - now > 0 then
         verdict = 'handover'
     end
     if ARGV[9] ~= '' and #redis.pcall('ZRANGE', KEYS[3], 10000, 10000) == 0 then -- the set has at most 10,000 waiters
-        redis.pcall('ZADD', KEYS[3], ARGV[12], ARGV[9]) -- pcall, so that a node whose memory is full still refuses
+        redis.pcall('ZADD', KEYS[3], ARGV[12], ARGV[9]) -- pcall ignores an error, so that a node whose memory is full still returns a refusal
         redis.pcall('PEXPIRE', KEYS[3], 60000)
     end
     return {verdict, confirmed, token, top, clock, row[3] or '', row[4] or '', now - row[5], row[7] - now}

@@ -32,6 +32,6 @@ if ARGV[4] == '' then
     return 1
 end
 if free > now or not call(KEYS[3], ARGV[4], KEYS[1]) then
-    redis.pcall('PUBLISH', KEYS[1], '') -- pcall, so that an account that may not publish can still release
+    redis.pcall('PUBLISH', KEYS[1], '') -- pcall ignores an error, so that an account that may not publish can still release
 end
 return 1
