@@ -21,14 +21,14 @@ type Backend struct {
 
 // row is the state of one lock.
 type row struct {
-	nonce     driver.Nonce // zero after a release; the epoch nonce while the lock is shared
+	nonce     driver.Nonce // zero after a release; driver.EpochNonce(token) while readers hold the lock
 	token     driver.Token
 	holder    string
 	note      string
 	acquired  time.Time
 	expires   time.Time
 	done      string    // the last recorded tick
-	heldUntil time.Time // when the key can be granted again; zero if the lease was released and no minimum hold applies
+	heldUntil time.Time // when the key can be granted again; zero if the lease was released and no minimum hold delays the next grant
 
 	readers     map[driver.Nonce]time.Time // the expiry of each share; empty while the lock is not shared
 	writerUntil time.Time                  // until this time no reader joins, because a writer waits
@@ -139,7 +139,8 @@ func (b *Backend) release(g driver.Grant) error {
 	return nil
 }
 
-// begin starts a new grant of l: it raises the token and ends what was there before.
+// begin starts a new grant of l. It raises the token, and ends earlier shares and the reservation for a waiting
+// writer.
 func (b *Backend) begin(l *row, r driver.Request, now time.Time) {
 	l.acquired = now
 	l.token = max(l.token+1, b.floor+1, driver.Token(now.UnixMicro()))

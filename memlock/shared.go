@@ -6,7 +6,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// share grants a share of l. The first reader begins an epoch, and later readers join it.
+// share grants a share of l. The first reader gets a new token. A later reader gets the same token if earlier readers
+// still hold the lock.
 func (b *Backend) share(l *row, r driver.Request, now time.Time) (driver.Grant, error) {
 	_, again := l.readers[r.Nonce]
 	held := now.Before(l.heldUntil)
@@ -32,7 +33,7 @@ func (b *Backend) share(l *row, r driver.Request, now time.Time) (driver.Grant, 
 func (b *Backend) releaseShare(l *row, g driver.Grant, now time.Time) error {
 	if l == nil || !l.sharedBy(g) {
 		if l != nil && l.token == g.Token {
-			return nil // the share has ended, and no other epoch has begun
+			return nil // the share has ended, and no holder with another token has acquired the lock since
 		}
 		return driver.ErrNotHeld
 	}
@@ -61,7 +62,7 @@ func (l *row) extendShare(g driver.Grant, now time.Time) {
 	l.lastExpiry(now)
 }
 
-// lastExpiry drops the shares that have expired, and keeps the lock closed until the last of the others expires.
+// lastExpiry drops the shares that have expired. It sets the lock's expiry to the latest expiry of the other shares.
 func (l *row) lastExpiry(now time.Time) {
 	var last time.Time
 	for nonce, expires := range l.readers {

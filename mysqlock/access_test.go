@@ -80,9 +80,10 @@ func TestPrune(t *testing.T) {
 		forgotten, err := r.RowsAffected()
 		require.NoError(t, err)
 		assert.Zero(t, forgotten, "its token is above the floor")
-		// After Prune, a new token is the server's clock or the floor plus one, whichever is larger. This statement
-		// raises the token above the clock's value, as if the clock had been set back since the grant. Then only the
-		// floor makes later tokens larger.
+		// Prune stores the largest deleted token as the floor (rowlock_lease_meta.floor). After Prune, a new token is
+		// the server's clock or the floor plus one, whichever is larger. This statement raises the token above the
+		// clock's value, as if the clock had been set back since the grant. So the test shows that the floor makes
+		// later tokens larger.
 		_, err = s.raw.Exec("UPDATE rowlock_lease_counter SET token = token + 3600000000 WHERE name = 'free'")
 		require.NoError(t, err)
 		n, err = b.Prune(limited(t), 0)

@@ -88,8 +88,9 @@ func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver
 	return b.acquire(ctx, r, func() (driver.Grant, context.Context, error) { return b.locks.Await(ctx, r.Key, r, wait) })
 }
 
-// acquire checks the request r and calls the function by. It converts the error of by to an error of the driver
-// contract. The function by also returns the context that limited its last statement.
+// acquire checks the request r, and calls the function by, which sends the statements. The function by also returns
+// the context that limited its last statement. If by fails, acquire converts the error to one that package driver
+// defines.
 func (b *Backend) acquire(ctx context.Context, r driver.Request, by func() (driver.Grant, context.Context, error)) (driver.Grant, error) {
 	if err := b.ready(ctx); err != nil {
 		return driver.Grant{}, err
@@ -104,7 +105,7 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request, by func() (driv
 
 // Renew implements [driver.Backend]. It sends one statement on each session, on all sessions in parallel. The
 // statement checks that the session still holds its locks. If the server has become read-only, all its grants are
-// lost. Another server may then be the primary and grant the same names.
+// lost, because another server may now be the primary and grant the same names.
 func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := b.ready(ctx); err != nil {
 		return nil, err

@@ -158,7 +158,7 @@ func (s *store) kill(key driver.Key) error {
 	if _, err := s.raw.Exec(fmt.Sprintf("KILL CONNECTION %d", id)); err != nil {
 		return err
 	}
-	for now := id; now == id && err == nil; { // polls, because the server does not notify a client of this
+	for now := id; now == id && err == nil; { // polls, because the server does not notify other clients when a connection ends
 		now, err = s.holder(key)
 	}
 	return err

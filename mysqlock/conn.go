@@ -124,5 +124,5 @@ func (c *conn) giveBack() {
 // destroy closes the connection instead of returning it to its pool, which would keep its locks.
 func (c *conn) destroy() {
 	_ = c.Raw(func(any) error { return sqldriver.ErrBadConn })
-	_ = c.Close() // always returns an error, because the connection is already closed
+	_ = c.Close() // the error only says that the connection is closed, which is intended
 }

@@ -1,5 +1,5 @@
-// Package mysqlock keeps locks as named locks of MySQL and MariaDB sessions (GET_LOCK). It is a backend for package
-// rowlock:
+// Package mysqlock implements locks with the named locks of MySQL and MariaDB (GET_LOCK), which belong to sessions. It
+// is a backend for package rowlock:
 //
 //	locker, err := rowlock.New(mysqlock.New(db))
 //
@@ -30,10 +30,10 @@
 // The backend checks each connection at that interval, with the check that go-sql-driver makes before it uses an idle
 // connection. The check needs the driver's parameter checkConnLiveness, which is on by default. On Windows and with
 // other drivers there is no such check. The holder then notices the end of the connection at the next renewal. If the
-// server or the network stops answering, the holder stops trusting its leases at their trust deadline.
+// server or the network stops answering, the holder stops trusting each lease at the end of its TTL, less a margin.
 //
-// The options MinHold and HandoverDelay are refused, because they would have to close a lock after its session has
-// ended.
+// The options MinHold and HandoverDelay are refused, because both delay the next grant after a release, and a lock of
+// GET_LOCK is free as soon as it is released.
 //
 // # Limits
 //
@@ -72,7 +72,7 @@
 //
 // # Waiting
 //
-// A waiter waits in the server's queue, on a connection of its own, for one second at a time. When the lock is
+// A waiter waits in the server's queue, on a connection that holds no lock, for one second at a time. When the lock is
 // released, the server grants it to a waiter at once, but in no guaranteed order. If a wait is cancelled, the backend
 // closes the connection. The server needs up to a second to notice that, and may grant the lock to the closed
 // connection until then. If the DSN has a readTimeout, it must be longer than a second. A shorter readTimeout would
@@ -80,7 +80,7 @@
 //
 // # Names
 //
-// The server's lock names are hashes of the schema, the namespace and the name (see [LockName]). So names work the
-// same on both servers. MySQL itself ignores the case of lock names and limits them to 64 characters. MariaDB itself
-// has different rules. The locks of two schemas of one server are independent.
+// The server's lock names are hashes of the schema, the namespace and the name (see [LockName]). MySQL itself ignores
+// the case of lock names and limits them to 64 characters, and MariaDB has other rules. Because of the hashes, all
+// names work the same on both servers. The locks of two schemas of one server are independent.
 package mysqlock

@@ -32,7 +32,7 @@ var (
 	errReadOnly = errors.New("this server is read-only (read_only), and the primary does not see its locks: use a DSN that leads to the primary")
 )
 
-// plain reports whether err is an answer of the server after which the session can still be used.
+// plain reports whether err is an answer of the server that leaves the session usable.
 func plain(ctx context.Context, err error) bool {
 	switch sqlerror.MySQL(err) {
 	case 0,
@@ -82,7 +82,7 @@ func explain(ctx context.Context, table sqltable.Table, operation string, key dr
 	case 1045, 1698:
 		return driver.Permanent(fmt.Errorf("%w: the server refused the user: check the user and the password", err))
 	case 1044, 1142, 1143, 1227:
-		return driver.Permanent(fmt.Errorf("%w: the user lacks a privilege: the documentation of package mysqlock lists what it needs", err))
+		return driver.Permanent(fmt.Errorf("%w: the user lacks a privilege: the documentation of package mysqlock lists the privileges that the user needs", err))
 	case 1235, 4187: // the answer to GET_LOCK of a Galera node that does not support it
 		return driver.Permanent(fmt.Errorf("%w: the server does not support GET_LOCK", err))
 	default:

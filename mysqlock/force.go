@@ -60,7 +60,7 @@ func (b *Backend) kill(ctx context.Context, c *conn, connection int64) error {
 }
 
 // The method freed polls until the connection no longer holds the lock. It has to poll, because the server does not
-// notify a client of that.
+// notify a client when another client's lock becomes free.
 func (b *Backend) freed(ctx context.Context, c *conn, key driver.Key, connection sql.NullInt64) error {
 	for {
 		r, err := b.record(ctx, c, key)

@@ -168,7 +168,7 @@ func TestRestartedServer(t *testing.T) {
 			began := time.Now()
 			over := make(chan time.Duration, 1)
 			stop := context.AfterFunc(lease.Context(), func() { over <- time.Since(began) })
-			require.NoError(t, end(), way) // returns when the server has ended
+			require.NoError(t, end(), way) // end returns when the server process has exited
 			gone := time.Since(began)
 			lost(t, lease, 10*time.Second, rowlock.LostSession)
 			lost(t, beside, 10*time.Second, rowlock.LostSession)
@@ -187,7 +187,8 @@ func TestRestartedServer(t *testing.T) {
 
 // A backend refuses to lock on a read-only server, such as a demoted primary, with an error that says what to do. If a
 // server becomes read-only, its leases are lost at the next heartbeat, because another server may now grant the same
-// names. Both also hold if the backend connects as a superuser, who could still write.
+// names. The same is true if the backend connects as a superuser, although a superuser may write to a read-only
+// server.
 func TestReadOnlyServer(t *testing.T) {
 	onOwn(t, func(t *testing.T, server *testserver.Server) {
 		db := openDB(t, server.DSN)

@@ -31,8 +31,9 @@ func Sessions(n int) Option { return func(o *options) { o.sessions = n } }
 // connection's schema. All programs that share locks must name the same table.
 func Table(name string) Option { return func(o *options) { o.table = name } }
 
-// NoToken makes the backend grant locks without a token. Then it needs no table and no migration. Package fence cannot
-// protect anything with such leases. Other processes see only a holder's connection, but not its name or note.
+// NoToken makes the backend grant locks without a token. The backend then needs no table and no migration. Package
+// fence cannot protect anything with such leases. Other processes can see the id of a holder's connection, but not the
+// holder's name or note.
 func NoToken() Option { return func(o *options) { o.noToken = true } }
 
 // SingleWriter is for a cluster: Galera, or group replication with several primaries. With this option, you declare

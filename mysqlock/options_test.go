@@ -33,8 +33,8 @@ func TestBadOptions(t *testing.T) {
 	assert.Equal(t, 1, New(db).opts.sessions, "half of the pool")
 }
 
-// Acquire rejects the options MinHold and HandoverDelay, with an error that names the option.
-// A session lock cannot stay closed after its session has ended.
+// Acquire rejects the options MinHold and HandoverDelay, with an error that names the option. Both delay the next
+// grant after a release, but a session lock is free as soon as it is released.
 func TestOptionsThatASessionCannotKeep(t *testing.T) {
 	t.Parallel()
 	l, err := rowlock.New(New(openDB(t, "root@tcp(127.0.0.1:1)/app")))

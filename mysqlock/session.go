@@ -116,7 +116,7 @@ func (se *session) Unlock(ctx context.Context, h *holding) error {
 	switch {
 	case err != nil && se.Over(err):
 		return driver.ErrNotHeld // the session had ended before the unlock
-	case err != nil: // also after an error from the server, nobody knows whether the lock was released
+	case err != nil: // even if the error is an answer of the server, it is uncertain whether the lock was released
 		se.Broken = err
 		return err
 	case released.Int64 != 1:

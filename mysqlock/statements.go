@@ -12,5 +12,5 @@ var sqlFiles embed.FS
 // statements maps a verb to its statement: "lock" is the text of lock.sql.
 type statements map[string]string
 
-// load reads the statements, with the names of t instead of the default ones.
+// load reads the statements, and replaces the default names of the tables with the names in t.
 func load(t sqltable.Table) statements { return t.Statements(sqlFiles, "sql", "`") }

@@ -1,6 +1,6 @@
--- Parameters: $1 key, $2 the server process of the session.
--- Result: one row: the server process that answers, and the sequence's part of the token, or NULL if the lock is held. Error 55P03 if the lock was acquired but the sequence stayed locked for half a second.
--- Promise: makes one attempt without waiting for the lock. Locks nothing on another server process. Takes the token while it holds the lock. The token is durable for any default of synchronous_commit.
+-- Parameters: $1 key, $2 the id of the session's server process.
+-- Result: one row: the id of the server process that answers, and the sequence's part of the token, or NULL if the lock is held. Error 55P03 if the lock was acquired but the sequence stayed locked for half a second.
+-- Promise: makes one attempt without waiting for the lock. If another server process answers, locks nothing. Takes the token while it holds the lock. The token is durable, whatever the server's setting of synchronous_commit is.
 SELECT pg_backend_pid() AS pid,
        CASE WHEN pg_backend_pid() = $2::int THEN
             CASE WHEN set_config('lock_timeout', '500ms', true) IS NOT NULL THEN

@@ -1,5 +1,5 @@
 -- Parameters: none.
--- Result: one row: the server's version text, the server process, whether the server is a standby, whether it is read-only, its timeline (0 on a standby), whether the sequence of tokens exists, whether the role may use it, and the keep-alive settings that were changed.
+-- Result: one row: the server's version text, the id of the server process, whether the server is a standby, whether the session is read-only, the server's timeline (0 on a standby), whether the sequence of tokens exists, whether the role may use it, and the keep-alive settings that were changed.
 -- Promise: changes only the session's TCP keep-alive, and only where the server would need more than about 30 s to notice a dead client. Needs no table.
 SELECT pg_catalog.version() AS version,
        pg_backend_pid() AS pid,

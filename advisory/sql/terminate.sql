@@ -1,6 +1,6 @@
--- Parameters: $1 key, $2 the only server process that may be terminated, or NULL.
+-- Parameters: $1 key, $2 the id of the only server process that may be terminated, or NULL.
 -- Result: one row: how many sessions got the signal to terminate.
--- Promise: terminates the sessions that hold the key at this moment, or only the one of $2, with all other locks that they hold. Terminates no other session.
+-- Promise: terminates the sessions that hold the key at this moment, or only the session of $2 if it holds the key. This also releases all other locks of these sessions. Terminates no other session.
 SELECT count(*) FILTER (WHERE pg_terminate_backend(h.pid)) AS ended
   FROM (SELECT DISTINCT l.pid
           FROM pg_locks l

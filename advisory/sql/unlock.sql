@@ -1,5 +1,5 @@
--- Parameters: $1 key, $2 the server process of the session.
--- Result: one row: the server process that answers, and whether it had the lock.
+-- Parameters: $1 key, $2 the id of the session's server process.
+-- Result: one row: the id of the server process that answers, and whether it had the lock.
 -- Promise: releases one hold of the lock by this session. If a pooler has moved the session to another server process,
 -- releases nothing, because the lock is not there.
 SELECT pg_backend_pid() AS pid,

@@ -1,6 +1,6 @@
--- Parameters: $1 key, $2 the server process of the session.
--- Result: one row: the server process that answers, and the number 0. Error 55P03 if the lock was not granted within half a second.
--- Promise: waits in the server's queue for half a second at most, because the statement keeps a snapshot: a longer wait would delay VACUUM and CREATE INDEX CONCURRENTLY. Ends before the server checks for deadlocks. Locks nothing on another server process.
+-- Parameters: $1 key, $2 the id of the session's server process.
+-- Result: one row: the id of the server process that answers, and the number 0. Error 55P03 if the lock was not granted within half a second.
+-- Promise: waits in the server's queue for half a second at most, because the statement keeps a snapshot: a longer wait would delay VACUUM and CREATE INDEX CONCURRENTLY. Ends before the server checks for deadlocks. If another server process answers, locks nothing.
 SELECT pg_backend_pid() AS pid,
        CASE WHEN pg_backend_pid() = $2::int THEN
             CASE WHEN set_config('lock_timeout', '500ms', true) IS NOT NULL THEN

@@ -12,8 +12,8 @@ import (
 
 // A lock is the node ROOT/locks/NAME, or ROOT/locks-NAMESPACE/NAME. Its children are named _c_NONCE-lock-SEQUENCE, or
 // with -read- for shared locks, like those of ZooKeeper's own recipes. The nonce identifies the acquisition, so that
-// the node can be found if the reply to its request was lost. If a reader is not the first of its epoch, the epoch is
-// between the nonce and -read- (see admission).
+// the node can be found if the reply to its request was lost. If a reader is not the first of its epoch (see
+// epoch.go), the token of the epoch is between the nonce and -read-.
 
 const (
 	locks     = "locks"

@@ -32,7 +32,7 @@ func TestARequestOnASessionThatEndsIsMadeOnAnother(t *testing.T) {
 	}
 	s.finish(errUnproven)
 	b.mu.Lock()
-	b.entries[r.Nonce] = e // as if the request had started just after the session ended
+	b.entries[r.Nonce] = e // simulates a request that started just before the session ended, and that the backend recorded just after it
 	b.mu.Unlock()
 	var held *driver.Held
 	for until := time.Now().Add(20 * time.Second); ; {
@@ -40,7 +40,7 @@ func TestARequestOnASessionThatEndsIsMadeOnAnother(t *testing.T) {
 		if err == nil {
 			return
 		}
-		if !errors.As(err, &held) || time.Now().After(until) { // until the servers have ended the session
+		if !errors.As(err, &held) || time.Now().After(until) { // retries until the servers have ended the session
 			t.Fatal(err)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Pause replaces the node of g by one that belongs to no session. The new node has the same sequence number, so it
-// stays at the head of the queue. A later transaction creates the new node, so its czxid is not the token. The token is
-// therefore in the node's content.
+// Pause replaces the node of g with a node that belongs to no session. The new node has the same sequence number, so
+// it stays at the head of the queue. The id of the transaction that creates the new node (its czxid) is larger than
+// the token. So Pause writes the token into the content of the new node.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
@@ -35,8 +35,8 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 		n.Token = e.token
 		_, err = askOnce(ctx, e.session, func(c *zk.Conn) ([]zk.MultiResponse, error) {
 			return c.Multi(
-				// The next waiter would treat the deletion of the node as a release. Because of this write, the
-				// waiter's watch reports a change and not the deletion: a watch fires only once.
+				// The next waiter would treat the deletion of the node as a release. A watch fires only once, so
+				// because of this write, the waiter's watch reports a change of the node and not its deletion.
 				&zk.SetDataRequest{Path: e.path, Version: -1},
 				&zk.DeleteRequest{Path: e.path, Version: -1},
 				&zk.CreateRequest{Path: path, Data: []byte(n.value.String()), Acl: b.acl, Flags: zk.FlagPersistent},

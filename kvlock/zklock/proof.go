@@ -21,8 +21,8 @@ func (s *session) prove(sent time.Time) {
 	}
 }
 
-// keep adds the parameter more to the number of held entries. After a new grant, the expiry timer starts again. A long
-// wait may have had no proof, but the next request proves the session.
+// keep adds the parameter more to the number of held entries. After a new grant, the expiry timer starts again, even
+// if a long wait has passed since the last proof. The session then gets half a timeout for its next proof.
 func (s *session) keep(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +33,8 @@ func (s *session) keep(more int) {
 	s.plan()
 }
 
-// plan arms the timer that ends the session when no request has proven it for half its timeout. Holders no longer trust
-// their leases by then, and the session must not be resumed. The caller holds mu.
+// plan sets the timer that ends the session if no request proves it for half its timeout. By then, no holder trusts a
+// lease of the session any more, and the backend must not use the session again. The caller holds mu.
 func (s *session) plan() {
 	if s.granted == 0 || s.ctx.Err() != nil {
 		return

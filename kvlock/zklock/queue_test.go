@@ -266,7 +266,7 @@ func waiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
 	}
 }
 
-// After many brief waits for a held lock, there is not one watch for each wait.
+// Many brief waits for a held lock share one watch, instead of leaving one watch behind for each wait.
 func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))

@@ -92,8 +92,8 @@ func (e *entry) deleteOnce(done string) error {
 	return e.deleteRecording(done)
 }
 
-// endedBefore returns the error of a release if its session had already ended. If the parameter lost is set, a request
-// whose reply was lost may have recorded the tick.
+// endedBefore returns the error of a release whose session ended before the servers answered. If the parameter lost is
+// true, the reply to an earlier request of the release was lost. That request may have recorded the tick.
 func endedBefore(lost bool, done string) error {
 	if lost && done != "" {
 		return errUnrecorded

@@ -28,5 +28,5 @@ func (r *ring[K, V]) get(key K) (V, bool) {
 	return v, ok
 }
 
-// remove deletes key. The position of key in order stays taken until put reuses it.
+// remove deletes key. The slice order keeps the key until put overwrites its position.
 func (r *ring[K, V]) remove(key K) { delete(r.values, key) }

@@ -13,8 +13,8 @@ import (
 type view struct {
 	last    *watch  // the last node that the entry must wait for; nil if there is none
 	further *watch  // another node whose deletion lets the entry read the queue again; nil if there is none
-	mine    *watch  // the entry's own node; nil unless the entry is granted the lock when the field last is deleted
-	holder  *watch  // the field last or further, if its node is the holder's
+	mine    *watch  // the entry's own node; nil unless the deletion of the node last grants the entry the lock
+	holder  *watch  // last or further, if one of them is the holder's node; otherwise nil
 	queue   []place // the queue that the view shows
 }
 

@@ -50,8 +50,8 @@ func (w *wire) readHandshake(p []byte) {
 	}
 }
 
-// SetReadDeadline sets a shorter deadline during the handshake. The client's own deadline for the handshake is almost
-// seven times the session's timeout, or there is none.
+// SetReadDeadline sets a shorter deadline during the handshake. For the handshake, the client itself sets no deadline,
+// or one of almost seven times the session's timeout.
 func (w *wire) SetReadDeadline(t time.Time) error {
 	if !w.handshaken {
 		t = w.opened.Add(w.limit)
