@@ -182,8 +182,8 @@ func TestTwoAlternatingCallersMakeASeriesOfHandOvers(t *testing.T) {
 	})
 }
 
-// A release does not hand the name over if a minimum hold runs, if the lease was held for 100 ms,
-// or if a ReleaseWith of the lease was tried. It frees the name in the store.
+// A release does not hand the name over if the lease's minimum hold is not over, if the lease was held for 100 ms, or
+// if a ReleaseWith of the lease was tried. In these cases it frees the name in the store.
 func TestSomeLeasesAreNotHandedOver(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts   []rowlock.Option

@@ -52,8 +52,8 @@ func (j *janitor) init(l *Locker) {
 // resolve releases item in the background. After the locker was closed, resolve makes one attempt before it returns.
 func (j *janitor) resolve(item leftover) { j.take(item)() }
 
-// take does the same as resolve, but emits no trace event itself. The caller must call the function tell, which emits
-// the event of an attempt that take has made.
+// take does the same as resolve, but does not emit the trace event of its attempt. Instead it returns the function
+// tell, which emits the event. The caller must call tell.
 func (j *janitor) take(item leftover) (tell func()) {
 	item.pauses = backoff.Backoff{Next: 50 * time.Millisecond, Most: time.Second}
 	item.next = j.locker.clock().At

@@ -321,22 +321,23 @@ func excerpt(s string) string {
 // Sealer makes a resource reject every holder that is older than a lease. The guards of package fence are
 // Sealers.
 type Sealer interface {
-	// Seal raises the marks of the resources to the lease's token, before the holder's first read.
-	// If no resources are given, it raises the mark of the lock's own name. After it has returned nil,
-	// all writes of older holders are visible, and no further write of theirs can succeed. ctx limits the call.
+	// Seal raises the marks of the resources to the lease's token, before the holder's first read. The mark of a
+	// resource contains the newest token, and rejects older ones. If no resources are given, Seal raises the mark of
+	// the lock's own name. After it has returned nil, all writes of older holders are visible, and no further write of
+	// theirs can succeed. ctx limits the call.
 	Seal(ctx context.Context, lease *Lease, resources ...string) error
 }
 
-// Fenced makes Acquire, TryAcquire, Do and TryDo seal with guard before they return the lease or call the
-// function. From then on the resource rejects the checked writes of every older holder. If sealing fails, the
-// lease is released, and the call returns the reason. Sealing waits for the open transactions in which an
-// older holder has checked its lease.
+// Fenced makes Acquire, TryAcquire, Do and TryDo seal with guard before they return the lease or call the function:
+// guard stores the lease's token next to the data. From then on the data rejects the checked writes of every older
+// holder. If sealing fails, the lease is released, and the call returns the reason. Sealing waits for the open
+// transactions in which an older holder has checked its lease.
 //
-// On PostgreSQL and SQLite, the grant itself seals if guard is of package fence and has the same database handle and
-// table as the backend. Then no further round trip is needed, and the wait for transactions is part of the wait for
-// the name. TryAcquire waits for a few seconds at most, and then returns an [ErrHeld] with the reason
-// driver.Draining. Acquire retries. On SQLite a request waits for another writer of the file for 250 ms.
-// After that time it is refused with the reason driver.Contended.
+// On PostgreSQL and SQLite, the statement that grants the lock also seals, if guard comes from package fence and uses
+// the backend's database handle and table. In that case no further round trip is needed, and the wait for transactions
+// is part of the wait for the name. TryAcquire waits for a few seconds at most, and then returns an [ErrHeld] with the
+// reason driver.Draining. Acquire retries. On SQLite a request waits for another writer of the file for 250 ms. After
+// that time it is refused with the reason driver.Contended.
 //
 // In all other cases the guard seals after the grant, in a transaction of its own. The guard waits for open
 // transactions until ctx ends, or until the lease is no longer trusted.

@@ -20,7 +20,7 @@ type queue struct {
 	stopNotify       func()     // ends the notifications of the store; nil if the store sends none
 	successor        *successor // the first waiter while it waits between two requests, else nil
 	predecessorHolds bool       // the previous first waiter has acquired the name exclusively and has not released it
-	round            uint64     // a round begins when a waiter becomes the first or is woken; unique among all queues
+	round            uint64     // number of the current round; a round begins when a waiter becomes the first or is woken
 }
 
 // join appends a waiter to the queue for key.

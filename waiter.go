@@ -228,9 +228,10 @@ const (
 // poll chooses the delay between two requests. A name that has been held for long will probably be held for longer. So
 // a waiter without notifications polls after a quarter of the time for which the name has been held, and after a second
 // at most. On average the waiter notices a release after an eighth of the hold. If the store knows how many waiters are
-// ahead, the delay grows with their number. While that number stays the same, one process may hand the name over among
-// its own waiters, after short holds. Therefore the method next looks at the time since the number last changed. If
-// that time is longer than the hold, next uses it instead of the hold, up to longestSeries.
+// ahead, the delay grows with their number. While that number stays the same, another process may be handing the name
+// over among its own waiters. Each of these holds is short, but the name does not become free between them. Therefore
+// the method next also measures the time since the number last changed. If that time is longer than the hold, next uses
+// it instead of the hold, up to longestSeries.
 type poll struct {
 	backoff backoff.Backoff
 	ahead   int       // number of waiters ahead, according to the last reply

@@ -49,11 +49,10 @@ type Request struct {
 	HandoverDelay time.Duration // if the lease expires without a release, the key cannot be granted for this long afterwards
 
 	// Shared requests a share of the key. The shares of one key may exist at the same time, and exclude an exclusive grant.
-	// Shares whose time overlaps have the same token, the epoch token: it is larger than the token of every exclusive
-	// grant before, and smaller than the token of every exclusive grant after. The epoch token is zero if the store
-	// cannot keep one. Package fence rejects such a share. Each share has its own nonce and its own expiry. The engine
-	// sets Shared only if the backend has set [Capabilities].Shares. MinHold and HandoverDelay are then zero, and Seal
-	// is empty.
+	// Shares whose time overlaps have the same token, the epoch token: it is larger than the token of every earlier
+	// exclusive grant, and smaller than the token of every later one. The epoch token is zero if the store cannot keep
+	// one. Package fence rejects such a share. Each share has its own nonce and its own expiry. The engine sets Shared
+	// only if the backend has set [Capabilities].Shares. MinHold and HandoverDelay are then zero, and Seal is empty.
 	//
 	// A waiter for an exclusive grant is not overtaken by readers that come later. A store without a queue keeps this
 	// rule by a reservation. If it refuses an exclusive request with Waits set because readers hold the key, it then

@@ -29,10 +29,10 @@
 // is one condition: the new server's clock must not lag behind the old server's clock by more than the duration of the
 // failover.
 //
-// After a failover to another database server, no lock is granted for as long as the longest lease ever granted,
-// because the previous server may have granted leases that are still valid. A Postgres server is identified by its
-// system identifier and timeline, a MySQL server by server_uuid, and a MariaDB server by server_id, hostname and
-// port. A restart alone does not delay grants.
+// After a failover to another database server, leases that the previous server granted may still be valid. Therefore
+// the new server grants no lock until the longest lease that was ever granted would have ended. A Postgres server is
+// identified by its system identifier and timeline, a MySQL server by server_uuid, and a MariaDB server by server_id,
+// hostname and port. A restart alone does not delay grants.
 //
 // # Postgres
 //

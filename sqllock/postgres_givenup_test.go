@@ -59,7 +59,7 @@ func TestPostgresAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
 	}
 }
 
-// requested waits until a process has deposited a request in its row in the table of waiters.
+// requested waits until a process has stored a request in its row in the table of waiters.
 func (c *crowd) requested(t *testing.T) {
 	t.Helper()
 	until(t, "a request is left", func() bool {

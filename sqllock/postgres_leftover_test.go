@@ -16,7 +16,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// afterwards is a tracer. After the reply to a statement that deposits a request, it calls its function.
+// A statement deposits a request if it stores the request in the waiter's row, so that a release may grant it.
+// afterwards is a tracer that calls its function after the reply to such a statement.
 type afterwards struct{ then func() }
 
 type asksKey struct{}
@@ -63,7 +64,7 @@ func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
 
 // leaves makes another process acquire a contended lock, and returns the error of that attempt. When the process has
 // deposited its request in its row, the method calls the given function. After that, the attempt sends its next
-// statement. At the end, the method asserts that no request is deposited.
+// statement. At the end, the method asserts that no row contains a request.
 func (c *crowd) leaves(ctx context.Context, t *testing.T, then func()) error {
 	t.Helper()
 	holder := c.members[0].backend

@@ -19,7 +19,7 @@ type passing struct {
 
 	holder, waiter *member
 	held           driver.Grant
-	request        driver.Request // the request that the waiter has deposited in its row
+	request        driver.Request // the request that the waiter has stored in its row, so that a release may grant it
 	woken          chan struct{}
 }
 
@@ -106,8 +106,8 @@ func TestPostgresARequestIsTakenBack(t *testing.T) {
 	}
 }
 
-// If an acquire with the deposited request would be refused, or the waiter may be dead, a release does not grant the
-// lock. It reserves the lock, as for a waiter without a deposited request.
+// A release grants the lock to the request in the waiter's row only if an acquire of that request would succeed, and
+// the waiter is alive. Otherwise the release reserves the lock, as for a waiter without a request in its row.
 func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
@@ -234,8 +234,8 @@ func TestPostgresCloseEndsTheListener(t *testing.T) {
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter"))
 }
 
-// If the lock's row was pruned while a request was deposited, the grant to the waiter inserts a new row. The same
-// statement withdraws the deposited request, so the next release does not grant the request a second time.
+// A lock's row may be pruned while a waiter's row contains a request. The grant to that waiter then inserts a new row.
+// The same statement removes the request, so the next release does not grant the request a second time.
 func TestPostgresARequestIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	p := newPassing(t, request("job"))
@@ -282,7 +282,7 @@ func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), g))
 }
 
-// A waiter that returns to its row deposits its request with its first statement, and does not repeat the request
+// A waiter that returns to its row stores its request there with its first statement, and does not repeat the request
 // after Notify. If a release grants the lock before Notify is called, Notify wakes the waiter.
 func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 	t.Parallel()
@@ -312,7 +312,7 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 		require.NoError(t, before.Release(t.Context(), g))
 		return false
 	})
-	alsoWaits, err := before.Notify(t.Context(), g.Key, func() {}) // because this holder waits too, its release checks for deposited requests
+	alsoWaits, err := before.Notify(t.Context(), g.Key, func() {}) // this holder waits too, so its release may grant a request in a waiter's row
 	require.NoError(t, err)
 	defer alsoWaits()
 	require.NoError(t, before.Release(t.Context(), g))

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// unheard is a backend that loses the reply to the first attempt that deposits a request. The test decides when that
-// attempt returns its error.
+// unheard is a backend that loses the reply to the first attempt that stores its request in the waiter's row. The test
+// decides when that attempt returns its error.
 type unheard struct {
 	*sqllock.Backend
 
@@ -35,13 +35,13 @@ func (u *unheard) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return g, err
 }
 
-// Promise 5: if the reply to an attempt is lost, its request may be deposited nevertheless. If a release grants the
-// lock to that request, the waiter returns that grant, and its Acquire does not fail.
+// Promise 5: if the reply to an attempt is lost, its request may be stored in the waiter's row nevertheless. If a
+// release grants the lock to that request, the waiter returns that grant, and its Acquire does not fail.
 func TestPostgresAGrantToARequestWithoutReplyIsTaken(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
 	holder := c.members[0].backend
-	stop, err := holder.Notify(t.Context(), driver.Key{Name: "job"}, func() {}) // because this holder waits too, its release checks for deposited requests
+	stop, err := holder.Notify(t.Context(), driver.Key{Name: "job"}, func() {}) // this holder waits too, so its release may grant a request in a waiter's row
 	require.NoError(t, err)
 	defer stop()
 	u := &unheard{Backend: c.members[1].backend, left: make(chan struct{}), error: make(chan struct{})}

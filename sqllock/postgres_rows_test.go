@@ -57,7 +57,7 @@ func TestPostgresWhoBeginsToWaitAtOnceSharesOneRow(t *testing.T) {
 	t.Cleanup(begun())
 	r := waiting("job")
 	assert.True(t, refused(t, b, r).Pending)
-	stop, err := holder.Notify(t.Context(), g.Key, func() {}) // because this holder waits too, its release checks for deposited requests
+	stop, err := holder.Notify(t.Context(), g.Key, func() {}) // this holder waits too, so its release may grant a request in a waiter's row
 	require.NoError(t, err)
 	defer stop()
 	require.NoError(t, holder.Release(t.Context(), g))

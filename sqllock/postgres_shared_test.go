@@ -154,8 +154,8 @@ func TestPostgresInTxKeepsReadersOut(t *testing.T) {
 	share(t, p.Backend, reading("job"))
 }
 
-// The request of a waiting reader is never deposited in its process's row, so no release grants it exclusively. A
-// waiting writer of the same process deposits its request. Both acquire the lock soon after the release.
+// The request of a waiting reader is never stored in the row of its process, because a release would grant it
+// exclusively. A waiting writer of the same process stores its request. Both acquire the lock soon after the release.
 func TestPostgresReadersAndWritersOfOneProcessWait(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 3)

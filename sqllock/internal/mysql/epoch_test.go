@@ -86,8 +86,8 @@ func TestMySQLLooksAgainInTime(t *testing.T) {
 	assert.False(t, m.covers(r, now))
 }
 
-// If the server's clock is behind the last token or the floor, the next token is still larger than both. This is so
-// for a lock with a row and for a pruned lock.
+// The floor is at least the largest pruned token. If the server's clock is behind the last token or the floor, the next
+// token is still larger than both. This is so for a lock with a row and for a pruned lock.
 func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("known"))))

@@ -18,8 +18,9 @@ const besideLimit = 5 * time.Second
 var errOneConnection = errors.New("the pool is limited to one connection, and InTx needs a second connection besides the transaction's")
 
 // LockInTx locks the row of key in tx. It first reads the lock's state on a second connection, because a read in tx
-// has bad effects. A plain read would fix the snapshot of tx before tx has the lock. A locking read would keep a lock
-// until tx ends: on the row of a live lease, or on the gap where a missing row belongs.
+// has bad effects. A plain read would fix the snapshot of tx before tx has the lock. A locking read would lock the row
+// of a live lease, or the gap where a missing row belongs, until tx ends. So the lease could not be renewed, and no row
+// could be inserted into the gap.
 func (b *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) error {
 	a, err := b.settleInTx(ctx, tx, key)
 	if err != nil {

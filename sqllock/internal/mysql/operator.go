@@ -114,9 +114,10 @@ func unusedAfter(ctx context.Context, s *server, unused time.Duration, last driv
 	return batch, err
 }
 
-// prune deletes a batch. Before that, it raises the floor in a separate transaction. A session that inserts a row locks
-// the floor, reads it, and keeps it locked until the commit. So a session that reads the old floor commits before the
-// floor is raised, and thus before prune deletes the rows.
+// prune deletes a batch. Before that, it raises the floor, a stored number that every later token must exceed. It does
+// so in a separate transaction. A session that inserts a row locks the floor, reads it, and keeps it locked until the
+// commit. So a session that reads the old floor commits before the floor is raised, and thus before prune deletes the
+// rows.
 func prune(ctx context.Context, s *server, unused time.Duration, batch []driver.Grant) (int, error) {
 	var largest driver.Token
 	for _, g := range batch {

@@ -14,8 +14,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// While locks are acquired and released, Prune deletes no live lease, and the tokens of each lock rise. The test sets
-// the floor above the clock, so tokens come from the floor. Tokens from the clock would hide an error in the floor.
+// While locks are acquired and released, Prune deletes no live lease, and the tokens of each lock rise. A token is
+// larger than the clock in microseconds and larger than the stored floor. The test sets the floor above the clock,
+// because tokens that come from the clock would hide an error in the floor.
 func TestMySQLPruneRacesAcquire(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations {

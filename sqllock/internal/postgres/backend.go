@@ -55,7 +55,7 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if g, found, err := p.passed(ctx, r); found || err != nil {
 		return g, p.classify(ctx, "acquire", r.Key, err)
 	}
-	var deposited *sqlbase.Answer // the answer to the last attempt that deposited the request in the waiter's row
+	var deposited *sqlbase.Answer // the answer to the last attempt that stored (deposited) r in the waiter's row
 	a, err := sqlbase.Settle(ctx,
 		func() (sqlbase.Answer, error) {
 			a, err := p.ask(ctx, r)
@@ -284,8 +284,8 @@ func (p *Backend) write(ctx context.Context, r *row, channel string, first bool)
 	return p.exec(ctx, "wait", encodeRows([]*row{r}), channel, sqlbase.Flag(first))
 }
 
-// passed returns the grant if a release has granted the lock to the deposited request r. It reads the lock's row once
-// for each notification that reports such a grant, because only the row proves the grant.
+// passed returns the grant if a release has granted the lock to the request r, which was deposited in the waiter's row.
+// It reads the lock's row once for each notification that reports such a grant, because only the row proves the grant.
 func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant, found bool, err error) {
 	if !r.Waiting || r.Shared || !p.waiters.promised(r.Key) {
 		return g, false, nil
@@ -301,9 +301,9 @@ func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant,
 	return g, true, nil
 }
 
-// withdraw withdraws the deposited request with g's nonce, so that no release can grant it. The result withdrawn
-// reports that the request was deposited and not granted. In that case there is nothing to release, and the error is
-// [driver.ErrNotHeld].
+// withdraw removes the request with g's nonce from the waiter's row, so that no release can grant it. The result
+// withdrawn reports that the request was deposited and not granted. In that case there is nothing to release, and the
+// error is [driver.ErrNotHeld].
 func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool, err error) {
 	if !p.waiters.anyDeposited() {
 		return false, nil

@@ -41,7 +41,7 @@ const (
 	listed                     // has a waiter, and a release may notify it
 	aside                      // has a waiter, but no release notifies it, because its process was granted the lock
 	passedOver                 // has no waiter, and no release notifies it; it is kept briefly in case a waiter returns
-	expected                   // has no waiter yet, but contains a deposited request, so a release may notify it
+	expected                   // has no waiter yet, but contains a request that a release may grant, so a release may notify it
 	unwanted                   // has no waiter, and a release may notify it, so it is deleted at once
 	deleting                   // a statement that deletes the row is under way
 )
@@ -135,8 +135,8 @@ func (r *row) refused(deposited bool) (anew bool) {
 	return false
 }
 
-// forsake marks a row without waiters, in which a request was deposited, for immediate deletion. It returns a channel
-// that is closed after the deletion. The channel is nil if no release can notify the row, or if the row has waiters.
+// forsake marks a row that contains a request, but has no waiter, for immediate deletion. It returns a channel that is
+// closed after the deletion. The channel is nil if no release can notify the row, or if the row has waiters.
 func (r *row) forsake() (gone <-chan struct{}) {
 	switch r.state {
 	case expected:

@@ -173,7 +173,7 @@ func (s *waiters) released(key driver.Key) (pass string, crowded bool) {
 	}
 }
 
-// anyDeposited reports whether a request was ever deposited in a row.
+// anyDeposited reports whether a request was ever stored in a row, so that a release may grant it.
 func (s *waiters) anyDeposited() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -55,7 +55,7 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 }
 
 // Prune deletes the rows of locks that have been free for at least the duration unused. Before that, it raises the
-// floor in the same transaction.
+// floor, a stored number that every later token must exceed, in the same transaction.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	deleted := int64(0)
 	err := b.file.within(ctx, sqlbase.LongRetry, func(conn *sql.Conn) error {
