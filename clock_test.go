@@ -20,8 +20,8 @@ type skewed struct{ wall, asleep atomic.Int64 }
 func (s *skewed) now() clock.Instant {
 	i := clock.Instant{At: time.Now(), Suspended: time.Duration(s.asleep.Load())}
 	if wall := time.Duration(s.wall.Load()); wall != 0 {
-		// This reading has no monotonic part, so Since subtracts only the wall-clock times of the two readings. That
-		// simulates a wall clock that was set.
+		// Round(0) removes the monotonic part of this reading, so Since subtracts the wall-clock times. So the test can
+		// simulate a wall clock that was set.
 		i.At = i.At.Round(0).Add(wall)
 	}
 	return i

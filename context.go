@@ -84,8 +84,8 @@ type nesting struct {
 	key    driver.Key
 }
 
-// in reports whether an Acquire of n.key would wait for the lease le. That is so if le is held, has the key n.key, and
-// comes from the same backend.
+// in reports whether an Acquire of n.key would wait for the lease le: le is held, has the key n.key, and comes from the
+// same backend.
 func (n nesting) in(le *Lease) bool {
 	return le.grant.Key == n.key && le.locker.hasStoreOf(n.locker) && le.Err() == nil
 }

@@ -141,8 +141,8 @@ func TestHandoverDelay(t *testing.T) {
 	})
 }
 
-// The same name in two namespaces means two locks. This is also true if namespace and name, joined by a slash, give the
-// same text for both locks.
+// The same name in two namespaces means two locks, even if namespace and name, joined by a slash, give the same text
+// for both locks.
 func TestNamespacesKeepNamesApart(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.Namespace("a"), rowlock.Wait(0))

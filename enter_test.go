@@ -86,7 +86,8 @@ func TestTheQueueIsEnteredAtOnce(t *testing.T) {
 	})
 }
 
-// If a wait ends without a grant, the error names the holder. This is true for every waiter in the queue.
+// If a wait ends without a grant, the error names the holder, whether the waiter is the first of the queue or waits
+// behind other waiters.
 func TestTheEndOfAWaitNamesTheHolder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := newEntered(store)

@@ -142,7 +142,7 @@ type nestedError struct {
 
 func (e *nestedError) Error() string {
 	if e.shared {
-		return fmt.Sprintf("rowlock: acquire %s: the ctx of the call carries a shared lease of this name (token %d), so the call could wait for itself: a writer waits for every reader, and a reader waits for a writer that waits: release the shared lease first, or use it",
+		return fmt.Sprintf("rowlock: acquire %s: the ctx of the call carries a shared lease of this name (token %d), so the call could wait for itself, because a writer waits for every reader, and a reader waits for each waiting writer: release the shared lease first, or use it",
 			excerpt(e.key.String()), e.token)
 	}
 	return fmt.Sprintf("rowlock: acquire %s: the ctx of the call carries a lease of this name (token %d), so the call would wait for itself: use that lease, or a ctx without it",

@@ -67,7 +67,7 @@ func latched(t *testing.T, opts ...Option) (l *Locker, lease *Lease) {
 	return l, lease
 }
 
-// The cause of the lease's context is the event that ended the lease. This is also true if Release is called between the loss and
+// The cause of the lease's context is the event that ended the lease, even if Release is called between the loss and
 // the report of the loss.
 func TestCauseOfALossThatReleaseOvertakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,20 +19,19 @@ import (
 type Option func(*settings)
 
 // TTL sets how long the store keeps the lease without a renewal, and so how soon a crash frees the name. It
-// does not limit how long you may hold the name. The default is 30 s. It must be from 50 ms to 7 days.
+// does not limit how long you may hold the name. The default is 30 s. d must be from 50 ms to 7 days.
 func TTL(d time.Duration) Option { return func(s *settings) { s.ttl = d } }
 
-// RenewEvery sets the time between renewals. The default is a third of the TTL. It must be at most half of
-// the TTL, so that one failed renewal does not lose the lease. It must also be less than the TTL minus the
-// [Margin].
+// RenewEvery sets the time between renewals. The default is a third of the TTL. d must be at most half of the TTL, so
+// that one failed renewal does not lose the lease. d must also be less than the TTL minus the [Margin].
 func RenewEvery(d time.Duration) Option {
 	return func(s *settings) { s.renewEvery, s.renewSet = d, true }
 }
 
-// Margin sets the time between the end of the trust in a lease and the expiry of the lease in the store. It must cover
-// how much faster the store's clock may run than the holder's clock during one TTL. If the store uses a wall clock,
-// which a time daemon may slew, the default is a tenth of the TTL. If the store uses a monotonic clock, the default is
-// a hundredth of the TTL plus 20 ms, but at most a quarter of the TTL.
+// Margin sets the time between the end of the trust in a lease and the expiry of the lease in the store. The margin
+// must cover how much faster the store's clock may run than the holder's clock during one TTL. If the store uses a wall
+// clock, which a time daemon may slew, the default is a tenth of the TTL. If the store uses a monotonic clock, the
+// default is a hundredth of the TTL plus 20 ms, but at most a quarter of the TTL.
 func Margin(d time.Duration) Option { return func(s *settings) { s.margin, s.marginSet = d, true } }
 
 // Wait limits how long Acquire and Do wait for the name. After that time the call fails with [ErrHeld]. The ctx of the
@@ -52,16 +51,15 @@ func MaxHold(d time.Duration) Option { return func(s *settings) { s.maxHold = d 
 // holder's last requests time to end. Chubby calls it lock-delay.
 func HandoverDelay(d time.Duration) Option { return func(s *settings) { s.handover = d } }
 
-// Namespace separates names: the same name in two namespaces is two locks. The default is empty. It must be
-// at most 128 bytes of UTF-8 without NUL.
+// Namespace separates names: the same name in two namespaces is two locks. The default is empty. ns must be at most 128
+// bytes of UTF-8 without NUL.
 func Namespace(ns string) Option { return func(s *settings) { s.namespace = ns } }
 
-// Holder describes the holder, for people who find the lock held. The default is the program's name, host and
-// process id. It must be at most 256 bytes of UTF-8 without NUL.
+// Holder describes the holder, for people who find the lock held. The default is the program's name, host and process
+// id. who must be at most 256 bytes of UTF-8 without NUL.
 func Holder(who string) Option { return func(s *settings) { s.holder = who } }
 
-// Note describes the purpose, for people who find the lock held. It must be at most 1,024 bytes of UTF-8
-// without NUL.
+// Note describes the purpose, for people who find the lock held. text must be at most 1,024 bytes of UTF-8 without NUL.
 func Note(text string) Option { return func(s *settings) { s.note = text } }
 
 // Shared acquires the name as a reader. Several readers may hold a name at the same time. A call without this option is
@@ -226,7 +224,7 @@ func (s *settings) suits(caps driver.Capabilities) error {
 			return fmt.Errorf("rowlock: %s(%s): cannot be combined with Shared", o.name, o.value)
 		}
 		if caps.Sessions && o.value > 0 {
-			return fmt.Errorf("rowlock: %s(%s): backend %s cannot keep a name closed after its lock has ended: use sqllock for such locks", o.name, o.value, caps.Backend)
+			return fmt.Errorf("rowlock: %s(%s): backend %s cannot keep a name unavailable after its lock has ended: use sqllock for such locks", o.name, o.value, caps.Backend)
 		}
 	}
 	return nil
@@ -246,7 +244,7 @@ func (s settings) check() error {
 	case s.renewEvery < time.Millisecond || s.renewEvery > s.ttl/2:
 		return wrong("RenewEvery", s.renewEvery, fmt.Sprintf("must be from 1ms to half the TTL of %s", s.ttl))
 	case s.renewEvery >= s.ttl-s.margin:
-		return wrong("RenewEvery", s.renewEvery, fmt.Sprintf("must be less than the TTL of %s less the margin of %s, when the lease is no longer trusted", s.ttl, s.margin))
+		return wrong("RenewEvery", s.renewEvery, fmt.Sprintf("must be less than the TTL of %s minus the margin of %s, because the lease is trusted only until then", s.ttl, s.margin))
 	case s.wait < 0:
 		return wrong("Wait", s.wait, "must not be negative")
 	case s.minHold < 0 || s.minHold > maxTTL:

@@ -190,7 +190,8 @@ func (p *place) notified() bool {
 	return p.queues.byKey[p.key].stopNotify != nil
 }
 
-// notifiedUntil stores the function that ends the notifications. It is called when the last waiter leaves.
+// notifiedUntil stores the function stop, which ends the notifications. The last waiter that leaves the queue calls
+// stop.
 func (p *place) notifiedUntil(stop func()) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()

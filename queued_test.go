@@ -51,9 +51,8 @@ func (s *slow) Release(ctx context.Context, g driver.Grant) error {
 	return s.Backend.Release(ctx, g)
 }
 
-// Promise 5: a caller may give up while it confirms a grant after a long wait. Then the grant is released. This is also
-// true if the store has certainly never applied the renewal that was to confirm the grant. The release is retried until
-// the store replies.
+// Promise 5: a caller may give up while it confirms a grant after a long wait. In that case the grant is released, even
+// if the renewal that was to confirm the grant certainly had no effect. The release is retried until the store replies.
 func TestAQueuedGrantWithoutConfirmationIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		ctx, giveUp := context.WithCancel(background)

@@ -237,8 +237,8 @@ func TestWaitingReadersAreAllWoken(t *testing.T) {
 }
 
 // If a waiting writer gives up, the readers behind it join the reader that holds the name. The store keeps them out
-// for driver.WriterReserve at most after the last request of the writer. This also holds if another waiter between the
-// writer and the readers gives up.
+// for driver.WriterReserve at most after the last request of the writer. Between the writer and the
+// readers waits a second writer, which also gives up.
 func TestReadersPassAWriterThatGivesUp(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts   []rowlock.Option

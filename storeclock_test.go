@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// If a server's clock is set forward, leases end early. Then there may be two holders, with different tokens,
-// until the first holder's next renewal.
+// If a server's clock is set forward, leases end early in the store. A second holder may acquire the name before the
+// first holder notices the loss at its next renewal. The two holders have different tokens.
 func TestStoreClockSetForward(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		first := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 11: the scheduler has only one request for a lease in progress. This is also true if Renew is called meanwhile and
+// Promise 11: the scheduler has only one request for a lease in progress, even if Renew is called meanwhile and
 // succeeds.
 func TestRenewStartsNoSecondRequestInTheBackground(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {

@@ -17,7 +17,7 @@ import (
 )
 
 // InTx holds the lock until the transaction commits or rolls back. Until then no lease of that name is granted, and
-// requests are refused without delay. This is also so if the lock had no row before.
+// requests are refused without delay, whether or not the lock had a row before.
 func TestInTxHoldsTheLockUntilTheTransactionEnds(t *testing.T) {
 	for how, end := range map[string]func(*sql.Tx) error{"commit": (*sql.Tx).Commit, "rollback": (*sql.Tx).Rollback} {
 		for _, seen := range []bool{false, true} {

@@ -49,7 +49,7 @@ func TestPostgresSendsOneStatementForAShare(t *testing.T) {
 }
 
 // A statement that waited for the row sees the shares that were added and removed meanwhile, although its snapshot is
-// older. It keeps them.
+// older. The statement does not undo these changes.
 func TestPostgresReadersKeepEachOther(t *testing.T) {
 	p := newPostgresTest(t)
 	one, two := share(t, p.Backend, reading("job")), share(t, p.Backend, reading("job"))

@@ -62,8 +62,8 @@ func eachSealer(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Backe
 	})
 }
 
-// A sealed grant raises the fence mark of the lock's own name. This is so for the first grant, for each later grant,
-// and for a repeated request of the same grant.
+// A sealed grant raises the fence mark of the lock's own name: the first grant does so, each later grant, and a
+// repeated request of the same grant.
 func TestAGrantSeals(t *testing.T) {
 	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
 		r := sealing()

@@ -13,9 +13,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A program on MySQL or MariaDB needs only the privileges that SECURITY.md names. This is also true after a change of
-// server, and for a TTL longer than longest_ttl_us. With these privileges the program can neither lower the floor of
-// the tokens nor delete a name.
+// A program on MySQL or MariaDB needs only the privileges that SECURITY.md names, even after a change of server, and
+// even for a TTL longer than longest_ttl_us. With these privileges the program can neither lower the floor of the
+// tokens nor delete a name.
 func TestMySQLNeedsOnlyTheseColumns(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		config, err := mysqldriver.ParseDSN(f.dsn)

@@ -87,7 +87,7 @@ func TestMySQLLooksAgainInTime(t *testing.T) {
 }
 
 // The floor is at least the largest pruned token. If the server's clock is behind the last token or the floor, the next
-// token is still larger than both. This is so for a lock with a row and for a pruned lock.
+// token is still larger than both. The test covers a lock with a row and a pruned lock.
 func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, request("known"))))

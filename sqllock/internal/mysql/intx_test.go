@@ -18,8 +18,8 @@ func begin(t *testing.T, db *sql.DB) *sql.Tx {
 	return tx
 }
 
-// InTx excludes leases and other transactions until its transaction ends. This is so at every isolation level,
-// whether or not the lock had a row before. After a refusal, the caller can continue its transaction.
+// At every isolation level, InTx excludes leases and other transactions until its transaction ends, whether or not the
+// lock had a row before. After a refusal, the caller can continue its transaction.
 func TestMySQLInTxExcludes(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations {

@@ -143,10 +143,10 @@ var waitsForRow = map[string]bool{"insert": true, "insert_shared": true, "create
 
 // send sends a statement that returns no rows. It does not retry.
 //
-// While a session waits for a row, MySQL does not detect that the client has closed the connection. It keeps the
-// session until innodb_lock_wait_timeout. So calls that time out at the client could use up the server's connections.
-// To prevent this, statements wait for at most one second for some time after a time-out. This limit costs two further
-// round trips for each statement. MariaDB ends such sessions itself.
+// While a session waits for a row, MySQL does not detect that the client has closed the connection. MySQL keeps the
+// session until innodb_lock_wait_timeout has passed. So calls that time out at the client could use up the server's
+// connections. To prevent this, statements wait for at most one second for some time after a time-out. This limit costs
+// two further round trips for each statement. MariaDB ends such sessions itself.
 func (s *server) send(ctx context.Context, verb string, args ...any) (sqlbase.Result, error) {
 	switch {
 	case s.mariadb || !waitsForRow[verb]:

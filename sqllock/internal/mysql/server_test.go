@@ -14,10 +14,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Calls that time out leave no session on the server for long. This is so for any number of calls, and even while the
-// rows and tables that they need stay locked. While a session waits, MySQL does not detect that the client has closed
-// the connection. By default it would keep a session that waits for a row for 50 s, and a session that waits for a
-// table for a year.
+// Calls that time out leave no session on the server for long, however many calls there are, and even while the rows
+// and tables that they need stay locked. While a session waits, MySQL does not detect that the client has closed the
+// connection. By default it would keep a session that waits for a row for 50 s, and a session that waits for a table
+// for a year.
 func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		schema := f.string(t, "SELECT DATABASE()")

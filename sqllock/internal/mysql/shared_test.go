@@ -84,8 +84,8 @@ func lifeOfShares(t *testing.T, plain, b *Backend, name string) {
 	assert.Equal(t, []driver.Outcome{driver.Lost}, got)
 }
 
-// While a lock is shared, its row contains the nonce of the epoch, which package fence compares. Its expiry is the last
-// expiry of a share. After the last release the row contains nothing about the shares.
+// While a lock is shared, its row contains the nonce of the epoch, which package fence compares. The row's expiry is
+// the expiry of the share that ends last. After the last release the row contains nothing about the shares.
 func TestMySQLTheRowOfASharedLock(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		const expiry = "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(6), expires_at) FROM rowlock_lease WHERE expires_at = held_until"

@@ -92,7 +92,7 @@ func (p *preparedQuerier) prepared(ctx context.Context, statement string) (*sql.
 }
 
 // lentMark wraps an argument of a statement. It sets the field lent to true when database/sql converts the argument.
-// That happens only after the pool has lent a connection for the statement.
+// database/sql converts arguments only after the pool has lent a connection for the statement.
 type lentMark struct {
 	value any
 	lent  *atomic.Bool

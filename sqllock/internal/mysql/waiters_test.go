@@ -133,7 +133,7 @@ func TestMySQLServesInTheOrderInWhichTheyCame(t *testing.T) {
 	})
 }
 
-// A queue holds at most 100 processes. A further process is not added. It learns the length of the queue, and polls.
+// A queue holds at most 100 processes. A further process is not added: it learns the length of the queue, and polls.
 func TestMySQLALineThatIsFull(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
