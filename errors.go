@@ -28,7 +28,7 @@ func (e *opError) Error() string {
 	if e.key.Name != "" {
 		what = e.op + " " + excerpt(e.key.String()) + ": "
 	}
-	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // the backend's error may also contain the text of the variable what
+	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // so that the text says it only once
 	return "rowlock: " + what + kind + ": " + cause
 }
 

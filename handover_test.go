@@ -469,7 +469,7 @@ func TestAHandOverDoesNotProlongARelease(t *testing.T) {
 		began := time.Now()
 		require.ErrorIs(t, lease.Release(background), rowlock.ErrUnknown)
 		assert.LessOrEqual(t, time.Since(began), 5*time.Second)
-		synctest.Wait() // the first request of the janitor is also lost
+		synctest.Wait() // waits until the first release in the background is lost, too
 		faults(store, nil)
 		select {
 		case got := <-next:

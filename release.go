@@ -210,7 +210,7 @@ func (le *Lease) handOverOrRelease(ctx context.Context, plain bool, now clock.In
 	if plain && le.mayHandOver(now) {
 		to = le.locker.queues.takeSuccessor(le.grant.Key)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)) // for all requests of the release
+	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)) // one limit for all requests of this release
 	defer cancel()
 	defer context.AfterFunc(le.locker.closeLimit, cancel)()
 	if to == nil {

@@ -61,7 +61,7 @@ func (w *waiter) reachFront() (*Lease, verdict) {
 	case <-w.place.first:
 	case <-ctx.Done():
 	}
-	w.held = w.place.refusal() // most likely the previous first waiter has just acquired the name
+	w.held = w.place.refusal() // a refusal of the previous first waiter, which has probably just acquired the name
 	switch {
 	case ctx.Err() != nil:
 		return nil, stop
@@ -188,9 +188,10 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 	}
 }
 
-// successor lets a release take the waiter. It returns nil if the grant must seal, be shared or return the recorded
-// tick, because a hand-over does none of these. It also returns nil if an earlier request of the waiter may still be
-// granted. The waiter could not tell that grant from the grant of a hand-over.
+// successor offers the waiter to the releases of this process, so that a release can hand the name over to it. If the
+// waiter must send its own request, successor returns nil. That is so if the grant must seal, be shared or return the
+// recorded tick, because a hand-over does none of these. It is also so if the store may still grant an earlier request
+// of the waiter, because the waiter could not tell that grant from the grant of a hand-over.
 func (w *waiter) successor() *successor {
 	r := w.request()
 	if w.locker.handing == nil || w.doubt.requests > 0 || r.Seal != "" || r.Shared || w.cfg.tick != "" {

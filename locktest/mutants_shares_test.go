@@ -35,8 +35,8 @@ const (
 	expiresAll                             // the expiry of one share ends the others
 	keepsExpired                           // an expired share keeps writers out
 	tokenForEach                           // each reader has a token of its own
-	tokenOfWriterBefore                    // the epoch has the token of the writer before it
-	tokenForWriterAfter                    // the writer after an epoch has the token of the epoch
+	tokenOfWriterBefore                    // readers get the token of the writer before them
+	tokenForWriterAfter                    // a writer gets the token of the readers before it
 )
 
 func shares(defect shareDefect) func(*memlock.Backend) inprocess.Memory {

@@ -17,7 +17,7 @@ import (
 func TestSQLiteInTxThatIsCutShortLeavesTheBusyTimeoutAlone(t *testing.T) {
 	s := sqliteTestWith(t, "DELETE")
 	db := openSQLite(t, fileOf(t, s)+"?_pragma=busy_timeout(4321)")
-	db.SetMaxOpenConns(1) // so that the test reads the setting of the same connection
+	db.SetMaxOpenConns(1) // one connection, so that the test later reads the setting of this connection
 	b := sqllock.SQLite(db)
 	writer, err := s.raw.Conn(t.Context())
 	require.NoError(t, err)

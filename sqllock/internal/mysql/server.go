@@ -107,7 +107,9 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 		if err != nil {
 			return err
 		}
-		if done.Affected > 0 { // the server counts only rows that change: this statement changes the nonce or the token of each row that matches
+		// The server counts only rows whose values change. This statement changes the nonce or the token of each row that
+		// matches, so the count is zero only if no row matches.
+		if done.Affected > 0 {
 			return nil
 		}
 		var a sqlbase.Answer

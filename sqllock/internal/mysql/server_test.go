@@ -67,7 +67,7 @@ func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 				}
 				limit := int64(0)
 				if !f.mariadb && what != "tables" {
-					limit = room // these sessions waited for a row before the first call timed out
+					limit = room // sessions that waited before the first time-out do not have the short limit yet
 				}
 				waiting := "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '" + schema + "' AND COMMAND <> 'Sleep' AND ID <> CONNECTION_ID()"
 				assert.Eventually(t, func() bool { return f.int(t, waiting) <= limit }, 20*time.Second, 100*time.Millisecond, "%s: sessions still wait", what)

@@ -104,7 +104,7 @@ func renewShares(ctx context.Context, s *server, shares []driver.Grant) ([]drive
 		if err != nil {
 			return err
 		}
-		if done.Affected > 0 { // the statement changes the expiry of each share
+		if done.Affected > 0 { // the server counts only rows whose values change, and a renewal changes the expiry of each share
 			for i := range result {
 				result[i] = driver.Renewed
 			}

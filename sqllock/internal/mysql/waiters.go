@@ -83,8 +83,8 @@ func (ws *waiters) waitsFor(key driver.Key) bool {
 	return ws.byKey[key] != nil
 }
 
-// enqueue adds this process to the queue of a lock that was refused, or confirms that the process still waits. It
-// does not report an error, because a process that is not in the queue polls too.
+// After a refused acquire, enqueue adds this process to the queue of the lock, or confirms that the process still
+// waits. It does not report an error, because a process that is not in the queue polls too.
 func (ws *waiters) enqueue(ctx context.Context, s *server, key driver.Key) {
 	if !ws.waitsFor(key) {
 		return

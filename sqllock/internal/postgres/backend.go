@@ -76,19 +76,19 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		case driver.IsPermanent(err):
 			return driver.Grant{}, p.withdrawAfter(ctx, r, err)
 		}
-		a = *deposited // the last attempt had no effect, but an earlier attempt has deposited the request
+		a = *deposited // the last attempt had no effect, but an earlier attempt has stored the request in the row
 	}
 	if a.Verdict != sqlbase.Granted {
-		a.Pending = a.Pending || deposited != nil // an earlier deposit remains, even if the last attempt deposited nothing
+		a.Pending = a.Pending || deposited != nil // the request of an earlier attempt remains in the row
 		p.reserveForWriter(ctx, r, a)
 		return driver.Grant{}, a.Held()
 	}
 	return sqlbase.GrantOf(r, a), nil
 }
 
-// withdrawAfter withdraws r, which was deposited in the waiter's row. After a success it returns the parameter why, an
-// error that is marked [driver.NotApplied]. If the withdrawal fails, it returns an error without that mark, because r
-// may still be granted.
+// withdrawAfter removes the request r from the waiter's row. After a success it returns the parameter why, an error
+// that is marked [driver.NotApplied]. If the withdrawal fails, it returns an error without that mark, because r may
+// still be granted.
 func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error) error {
 	err := p.Release(ctx, driver.Grant{Key: r.Key, Nonce: r.Nonce})
 	if err == nil || errors.Is(err, driver.ErrNotHeld) {
@@ -157,7 +157,7 @@ func (p *Backend) reserveForWriter(ctx context.Context, r driver.Request, a sqlb
 func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
 	verb, args := "release", append(slices.Clip(grant), g.MinHold.Microseconds(), sqlbase.Tick(g))
-	if g.Token == 0 && !g.Shared { // the request for a share is never deposited
+	if g.Token == 0 && !g.Shared { // the request for a share is never stored in a waiter's row
 		if withdrawn, err := p.withdraw(ctx, g); withdrawn || err != nil {
 			return p.classify(ctx, "release", g.Key, err)
 		}
@@ -383,7 +383,7 @@ func (p *Backend) supported(ctx context.Context) error {
 // PostgreSQL.
 func (p *Backend) named(ctx context.Context, err error) error {
 	switch state := sqlerror.State(err); {
-	case len(state) != 5 || state[:2] != "42" && state[:2] != "0A": // syntax error or access rule violation, feature not supported
+	case len(state) != 5 || state[:2] != "42" && state[:2] != "0A": // neither 42 (syntax error or access rule violation) nor 0A (feature not supported)
 		return err
 	}
 	if unfit := p.supported(ctx); driver.IsPermanent(unfit) {

@@ -42,7 +42,7 @@ func (q stdlibPool) lend(ctx context.Context, work func(sqlbase.Querier) error) 
 		defer conn.Close()
 		other := conn.Raw(func(dc any) error {
 			of, ok := dc.(interface{ Conn() *pgx.Conn })
-			if !ok { // an older version of pgx
+			if !ok { // an older version of pgx, which does not give access to its connection
 				return errDeaf
 			}
 			raw := of.Conn()
