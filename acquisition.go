@@ -23,18 +23,18 @@ type acquisition struct {
 	nonce  driver.Nonce
 
 	started  time.Time
-	answered clock.Instant // when the store last replied without an error, or if it has not, when the first request was sent
+	answered clock.Instant // when the store last replied without an error; before its first reply, when the first request was sent
 	attempts int
 	doubt    doubt
 
-	recorded     bool          // the store has recorded a request of this call, and may grant that request later
+	recorded     bool          // true if the store has recorded a request of this call, which it may grant later
 	pending      clock.Instant // just before this call sent its first request that may still be granted; zero if there is no such request
 	held         *HeldError    // the last refusal
 	refusal      *driver.Held  // the reply to the last request if it was a refusal, else nil
 	err          error         // the last failure; nil after a refusal
-	lastCertain  bool          // the request that failed last certainly had no effect
+	lastCertain  bool          // true if the request that failed last certainly had no effect
 	waitingCrew  *crew.Crew    // the locker's count of its waiters; nil while this call does not wait
-	waitReported bool          // a Waiting event was emitted
+	waitReported bool          // true if a Waiting event was emitted
 	lease        *Lease        // nil until a lease was granted and its renewals were scheduled
 	contest      *contest      // the AcquireAny call that this acquisition belongs to; nil for a call with one name
 }

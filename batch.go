@@ -22,7 +22,7 @@ var errNoOutcome = errors.New("the store did not report an outcome for this leas
 type batchRun struct {
 	renewals *renewals
 	share    float64 // random factor for the delay before a retry
-	works    bool    // the store has renewed a lease in this run
+	works    bool    // true if the store has renewed a lease in this run
 }
 
 // renew renews a batch. If a request fails although the store renews other leases, some leases of that request are
@@ -64,7 +64,7 @@ type reply struct {
 	grants    []driver.Grant // the grants of the request, with the requested TTLs
 	outcomes  []driver.Outcome
 	err       error
-	late      bool // the request failed because of its timeout
+	late      bool // true if the request failed because of its timeout
 	sent, now clock.Instant
 }
 

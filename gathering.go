@@ -34,7 +34,7 @@ type gathering struct {
 	names   []string        // in the caller's order
 	opts    []Option
 	started time.Time
-	waited  bool                    // the call has waited for a name
+	waited  bool                    // true if the call has waited for a name
 	first   *acquisition            // an acquisition of the first name, used for its settings and for the event AcquireFailed
 	all     map[string]*acquisition // the last acquisition of each name; none after abandon
 }

@@ -18,12 +18,12 @@ type leftover struct {
 	cfg      *settings
 	grant    driver.Grant
 	since    clock.Instant // just before the last request was sent that may have granted or renewed the lease
-	certain  bool          // no request that could grant the lease is in progress
-	pending  bool          // the store may grant a recorded request; if the store has not granted it, no event is emitted
+	certain  bool          // true if no request that could still grant the lease is in progress
+	pending  bool          // true if the store may still grant a recorded request; if it has granted none, no event is emitted
 	requests int           // number of requests that may grant the lease; unused if certain is set
 
 	next   time.Time
-	asking bool // a request is in progress
+	asking bool // true if a request is in progress
 	pauses backoff.Backoff
 	freed  int
 	err    error

@@ -63,7 +63,7 @@ type campaign struct {
 	locker *Locker
 	name   string
 	opts   []Option
-	heard  bool // the store has granted or refused the name at least once
+	heard  bool // true if the store has granted or refused the name at least once
 }
 
 func (c *campaign) acquire(ctx context.Context) (*Lease, error) {

@@ -28,7 +28,7 @@ type Lease struct {
 	grant   driver.Grant
 	granted clock.Instant // just before the request that acquired the lease was sent
 	ctx     trusted
-	doubt   doubt // those requests of the acquisition that have an unknown outcome
+	doubt   doubt // the requests of the acquisition whose outcome is unknown
 	series  series
 
 	mu            sync.Mutex
@@ -36,8 +36,8 @@ type Lease struct {
 	term          time.Duration // the TTL in the last successful request
 	err           error         // why the lease ended; nil while it is held, and never changed after its end
 	fail          error         // the error of the last renewal; nil if that renewal succeeded
-	recording     bool          // the release records the tick
-	neverReturned bool          // no caller ever had the lease, so MinHold does not apply
+	recording     bool          // true if the release records the tick
+	neverReturned bool          // true if no caller ever had the lease, so MinHold does not apply
 
 	session      context.Context // the store's session that the lease is tied to; nil if there is none
 	stopWatching func() bool     // ends the watch of the session

@@ -19,10 +19,10 @@ import (
 // store. A Locker keeps no data for a name that nobody holds or waits for.
 type Locker struct {
 	backend  driver.Backend
-	notifier driver.Notifier // nil if the backend does not implement this interface; the same holds for the next three fields
+	notifier driver.Notifier // this field and the next three are nil if the backend does not implement their interface
 	awaiter  driver.Awaiter
 	sessions driver.Session
-	handing  driver.HandOverer // also nil if grants end with sessions, or if the store has a queue of waiters
+	handing  driver.HandOverer // also nil if grants end with a connection, or if the store has a queue of waiters
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock.Clock

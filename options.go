@@ -148,7 +148,7 @@ func defaultHolder() string {
 // Limits and defaults of the options.
 const (
 	defaultTTL = 30 * time.Second
-	minTTL     = 50 * time.Millisecond // below this, the scheduling delay of the system exceeds the margin
+	minTTL     = 50 * time.Millisecond // with a shorter TTL, the scheduling delay of the system would exceed the margin
 	maxTTL     = 7 * 24 * time.Hour    // a longer TTL is probably a mistake in the unit
 	maxHolder  = 256
 	maxNote    = 1024
@@ -160,7 +160,7 @@ type settings struct {
 	renewSet, marginSet, waitSet bool
 	namespace, holder, note      string
 	tick                         string // the tick of Once
-	leads                        bool   // the call is Lead
+	leads                        bool   // true if the call is Lead
 	traces                       []*Trace
 	log                          *Trace
 	require                      []Requirement

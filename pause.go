@@ -64,7 +64,7 @@ type pausing struct {
 	lease *Lease
 	as    driver.Nonce
 	done  bool
-	doubt bool // the store may have paused the name, but a reply is missing
+	doubt bool // true if the store may have paused the name, but a reply is missing
 }
 
 // pause requests the pause, and retries until the store has replied. A repeated request changes nothing.

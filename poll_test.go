@@ -24,7 +24,7 @@ type silent struct {
 	mu     sync.Mutex
 	asked  []time.Time
 	ahead  int
-	series bool // the store always reports that the name was granted a millisecond ago
+	series bool // true if the store always reports that the name was granted a millisecond ago
 }
 
 func (s *silent) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {

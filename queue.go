@@ -19,7 +19,7 @@ type queue struct {
 	refusal          *HeldError // the last refusal of the first waiter
 	stopNotify       func()     // ends the notifications of the store; nil if the store sends none
 	successor        *successor // the first waiter while it waits between two requests, else nil
-	predecessorHolds bool       // the previous first waiter has acquired the name exclusively and has not released it
+	predecessorHolds bool       // true if the previous first waiter acquired the name exclusively and has not released it
 	round            uint64     // number of the current round; a round begins when a waiter becomes the first or is woken
 }
 
@@ -114,7 +114,7 @@ type place struct {
 	ahead    int           // waiters before this waiter when it joined
 	first    chan struct{} // closed when the waiter becomes the first
 	woken    chan struct{} // has capacity for one wake-up
-	excludes bool          // the waiter has acquired the name exclusively
+	excludes bool          // true if the waiter has acquired the name exclusively
 }
 
 // leave removes the waiter, so that the next waiter becomes the first.
@@ -206,7 +206,7 @@ func (p *place) refused(held *HeldError) {
 	p.queues.byKey[p.key].refusal = &remembered
 }
 
-// refusal returns the last refusal of the first waiter, or nil if there is none.
+// refusal returns the last refusal of the first waiter; nil if there is none, or nil if there is none.
 func (p *place) refusal() *HeldError {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()

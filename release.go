@@ -110,7 +110,7 @@ func (le *Lease) abandon(ctx context.Context) error {
 // ending is a ReleaseWith that has begun.
 type ending struct {
 	over  chan struct{} // closed when the function has returned
-	ended bool          // the function returned nil, so the lease has ended; valid once over is closed
+	ended bool          // true if the function returned nil, so the lease has ended; valid once over is closed
 }
 
 var errEnding = errors.New("another ReleaseWith of this lease is in progress")

@@ -33,7 +33,7 @@ type renewals struct {
 
 	mu      sync.Mutex
 	held    schedule
-	lost    []*Lease // their Lost events are not emitted yet
+	lost    []*Lease // lost leases whose Lost events are not emitted yet
 	running bool
 	stopped bool
 	wakes   time.Time // when the scheduler wakes up next

@@ -38,8 +38,8 @@ func (s *schedule) Pop() any {
 type plan struct {
 	renewAt   time.Time     // when to renew the lease
 	next      time.Time     // when to check the lease: renewAt or its deadline
-	asking    bool          // a request of the scheduler for this lease is in progress
-	halted    bool          // a ReleaseWith runs, so no renewal may begin
+	asking    bool          // true if a request of the scheduler for this lease is in progress
+	halted    bool          // true if a ReleaseWith runs, so no renewal may begin
 	requests  int           // requests in progress, including those of Renew
 	idle      chan struct{} // if not nil, closed when no request is in progress
 	scheduled bool

@@ -108,7 +108,7 @@ func TestAWriterIsNotOvertakenByReaders(t *testing.T) {
 	const hold = 400 * time.Millisecond
 	for name, test := range map[string]struct {
 		wrap  func(*memlock.Backend) driver.Backend
-		local bool // the writer is a caller of a Locker that also has readers
+		local bool // true if the writer is a caller of a Locker that also has readers
 		limit time.Duration
 	}{
 		"notified":                       {func(b *memlock.Backend) driver.Backend { return b }, false, hold},

@@ -64,7 +64,7 @@ type AcquiredEvent struct {
 	Attempts   int           // requests sent
 	Unanswered int           // requests whose outcome is unknown
 	TTL        time.Duration
-	HandedOver bool            // another holder of the same Locker handed the name over in the request that released that holder's lease
+	HandedOver bool            // true if the previous holder, of the same Locker, released and handed over in one request
 	Context    context.Context // the caller's context, for its values, such as a span
 }
 
@@ -119,7 +119,7 @@ type ReleasedEvent struct {
 // ResolvedEvent is the event of [Trace.Resolved].
 type ResolvedEvent struct {
 	LockInfo
-	Freed bool  // the store held the grant and has released it
+	Freed bool  // true if the store held the grant and has released it
 	Err   error // the last error, if the background task gave up; a grant then ends with its TTL
 }
 

@@ -162,7 +162,7 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 	defer timer.Stop()
 	for {
 		h := w.successor()
-		var result chan handOver // receives nothing unless a release takes the waiter
+		var result chan handOver // receives the result of a hand-over, if a release takes this waiter for one
 		if h != nil {
 			result = h.result
 		}
@@ -223,7 +223,7 @@ func (w *waiter) acceptHandOver(o handOver) (*Lease, verdict) {
 // Bounds of the delay between two requests of a waiter that the store does not notify.
 const (
 	shortestPoll = 4 * time.Millisecond
-	longestPoll  = time.Second // before jitter, which makes it 1.5 s at most
+	longestPoll  = time.Second // without jitter; with jitter, 1.5 s at most
 )
 
 // poll chooses the delay between two requests. A name that has been held for long will probably be held for longer. So

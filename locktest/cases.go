@@ -26,7 +26,7 @@ type testCase struct {
 	name    string
 	promise string
 	needs   []power
-	alone   bool // the case changes more than its own names, so no other case may run at the same time
+	alone   bool // true if the case changes more than its own names, so no other case may run at the same time
 	run     func(*trial)
 }
 

@@ -15,8 +15,8 @@ import (
 type leaves struct {
 	*memlock.Backend
 
-	keeps  bool // the store keeps requests that were withdrawn
-	denies bool // the store does not report that it has recorded a request
+	keeps  bool // true if the store keeps requests that were withdrawn
+	denies bool // true if the store does not report that it has recorded a request
 
 	mu   sync.Mutex
 	left map[driver.Key][]driver.Request

@@ -17,8 +17,8 @@ type register struct {
 
 	mu     sync.Mutex
 	shares map[driver.Key]map[driver.Nonce]*share
-	last   map[driver.Key]driver.Token // the token that was reported for the last exclusive grant
-	epoch  map[driver.Key]driver.Token // the token that was reported for the last share
+	last   map[driver.Key]driver.Token // the token that the last exclusive grant reported
+	epoch  map[driver.Key]driver.Token // the token that the last share reported
 	tokens map[driver.Nonce]driver.Token
 }
 

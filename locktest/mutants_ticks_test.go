@@ -23,8 +23,8 @@ type tickbook struct {
 	mu     sync.Mutex
 	ticks  map[driver.Key]string
 	always bool // records a tick even if the release fails
-	clears bool // a release without a tick deletes the tick
-	until  bool // a grant deletes the tick
+	clears bool // true if a release without a tick deletes the tick
+	until  bool // true if a grant deletes the tick
 }
 
 func newTickbook(set func(*tickbook)) func(*memlock.Backend) inprocess.Memory {

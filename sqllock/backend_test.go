@@ -60,7 +60,7 @@ type store struct {
 	connect func(opts ...sqllock.Option) *sqllock.Backend                // returns a backend with a separate pool
 	zone    func(offset string, opts ...sqllock.Option) *sqllock.Backend // returns a backend with sessions in that time zone; nil if the engine's sessions have no time zone
 	age     string                                                       // the format of a statement that moves the times in column %[2]s of table %[1]s back by %[3]d microseconds
-	oneFile bool                                                         // the database is one file, which a writer locks as a whole
+	oneFile bool                                                         // true if a writer locks the whole database
 }
 
 // eachBackend runs the function test on every engine, in parallel. Before that, it creates the tables in the store that

@@ -47,7 +47,7 @@ type client struct {
 	*Store
 	mu       sync.Mutex
 	cut      bool // all requests and replies are lost
-	dropNext bool // the next reply is lost
+	dropNext bool // true if the next reply is lost
 }
 
 func (c *client) set(cut, dropNext bool) error {

@@ -106,7 +106,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	settle := func() (sqlbase.Answer, error) {
 		return sqlbase.Settle(ctx, func() (sqlbase.Answer, error) {
 			last, err = b.ask(ctx, s, r, known)
-			known = nil // so that a second attempt runs look.sql first
+			known = nil // nil makes a second attempt run look.sql first
 			return last.Answer, err
 		}, mends(ctx, s, sqlbase.ClosedFor(r)))
 	}
@@ -310,7 +310,7 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 
 // fitting returns how many grants, from the start of the list, fit into one statement.
 func fitting(grants []driver.Grant) (n int) {
-	const others = 210 // the largest size of a grant's other fields
+	const others = 210 // the largest size of the other fields of a grant in JSON, in bytes
 	size := 0
 	for ; n < len(grants); n++ {
 		key := grants[n].Key

@@ -19,7 +19,7 @@ import (
 // https://mariadb.com/kb/en/mariadb-error-code-reference/
 const (
 	duplicateKey    = 1062
-	rowLockTimeout  = 1205 // also the error of NOWAIT on MariaDB
+	rowLockTimeout  = 1205 // on MariaDB also the error of a NOWAIT read of a locked row
 	rowLockedNoWait = 3572
 )
 

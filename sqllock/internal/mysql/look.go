@@ -12,7 +12,7 @@ type looked struct {
 	sqlbase.Answer
 	metaRow
 	mustReserve bool // whether a writer that waits must run reserve_for_writer.sql
-	expired     int  // the number of expired shares in the row
+	expired     int  // the number of expired shares that the row still contains
 	mustQueue   bool // whether this process must run wait.sql, which adds it to the queue or confirms that it still waits
 }
 

@@ -33,7 +33,7 @@ type pgxEar struct {
 	with  func(func(*pgx.Conn) error) error // passes the connection to the given function
 	end   func()                            // removes the connection from its pool; does nothing if the connection was taken out of the pool before
 	mu    sync.Mutex
-	waits bool // the listener's goroutine is reading from the socket
+	waits bool // true if the listener's goroutine is reading from the socket
 	poked bool
 }
 

@@ -26,7 +26,7 @@ var (
 // pgxPool is a querier that acquires a connection for each statement.
 type pgxPool struct {
 	pool *pgxpool.Pool
-	half bool // waits for a connection only for half of the time until ctx's deadline
+	half bool // true if a statement waits for a connection for at most half of the time until ctx's deadline
 }
 
 func (q pgxPool) acquire(ctx context.Context) (*pgxpool.Conn, error) {

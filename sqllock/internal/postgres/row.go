@@ -14,7 +14,7 @@ type row struct {
 	heard heard
 
 	waiters  map[*waiter]struct{} // the goroutines that wait; empty in the states without waiters
-	writing  chan struct{}        // full while a statement writes the row, because two concurrent statements would insert two rows
+	writing  chan struct{}        // contains a value while a statement writes the row: two statements at once would insert two rows
 	gone     chan struct{}        // only in a row without waiters: closed once the row is deleted or has a waiter again
 	replaces string               // the id of the earlier row for the same key, if that row was being deleted when this row was created; else empty
 }

@@ -71,8 +71,8 @@ func (s *waiters) wrote(r *row, channel string) (now string, same bool) {
 // asking says for which row, and with which options, an acquire request is sent.
 type asking struct {
 	row      *row
-	revives  bool // the request writes the row, which was in the state passedOver; the waiting time of the row starts now
-	deposits bool // the request is deposited in the row, so that a later release may grant it
+	revives  bool // true if the row was in the state passedOver: the request writes it, and its waiting time starts now
+	deposits bool // true if the request is stored in the row, so that a later release may grant it
 }
 
 // id returns the row's id as a parameter, or NULL without a row.

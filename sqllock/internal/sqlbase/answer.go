@@ -52,12 +52,12 @@ type Answer struct {
 	Token         int64
 	holder, note  string
 	since, freeIn int64
-	Ahead         int    // how many waiters have waited longer, as far as the store knows
-	Missed        string // the id of the waiter that the lock was reserved for and that did not acquire it; set only when a waiter is granted the lock
-	Pending       bool   // a later release may grant the request
+	Ahead         int    // how many waiters have waited longer than this one, as far as the store knows
+	Missed        string // the id of a waiter that missed its reservation; set only if another waiter is granted the lock
+	Pending       bool   // true if a later release may grant the request
 	Done          string // the last recorded tick; set only if the lock was granted
 	Readers       int    // how many shares of the lock exist
-	Sealed        bool   // the grant raised the fence mark; set only if Seal of the request is set
+	Sealed        bool   // true if the grant raised the fence mark; set only if Seal of the request is set
 }
 
 // Dest returns the destinations for Scan, in the order of the columns that the statements return.

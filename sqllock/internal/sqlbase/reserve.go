@@ -21,7 +21,7 @@ const (
 // closed when it has been idle for [IdleLimit].
 type Reserve struct {
 	open      func() (*Spare, error) // nil if it is unknown how the pool opens its connections
-	releasing chan struct{}          // full while a release uses the reserve
+	releasing chan struct{}          // contains a value while a release uses the reserve
 
 	mu  sync.Mutex
 	now *Spare // nil while there is no connection
@@ -33,7 +33,7 @@ type Spare struct {
 	Close func() // closes the connection, and returns when it is closed
 
 	users   int
-	dropped bool // no further statement may use the connection, and the last statement that uses it closes it
+	dropped bool // true if no further statement may use the connection, and the last statement that uses it closes it
 	idle    *time.Timer
 }
 

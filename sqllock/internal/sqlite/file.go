@@ -22,9 +22,9 @@ type file struct {
 	table    sqltable.Table
 	sql      map[string]string // the statements, keyed by file name without .sql
 	prepared *prepared
-	turn     chan struct{} // full while a writer of this process has the turn
+	turn     chan struct{} // contains a value while a writer of this process has the turn (see takeTurn)
 
-	walUntil atomic.Int64             // until when the file is assumed to have a write-ahead log, in nanoseconds after the time in the variable started
+	walUntil atomic.Int64             // until when f assumes a write-ahead log, in nanoseconds since the time in the variable started
 	opened   atomic.Pointer[identity] // nil before the first call
 }
 
