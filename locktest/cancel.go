@@ -11,7 +11,7 @@ import (
 var cancelCases = []testCase{
 	{
 		name:    "ended-context",
-		promise: "A call whose context has ended returns an error at once, and the error is neither held nor lost. A release by the nonce of the call undoes its effect.",
+		promise: "A call whose context has ended returns an error at once, and the error is neither held nor lost. If such a call had an effect, a release with its nonce undoes the effect.",
 		run:     endedContext,
 	},
 	{

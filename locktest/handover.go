@@ -25,7 +25,7 @@ var handOverCases = []testCase{
 	},
 	{
 		name:    "hand-over-repeats",
-		promise: "A repeated hand-over, with the same nonce, returns the same grant with its expiry counted anew. After a release of that grant it grants nothing.",
+		promise: "A repeated hand-over, with the same nonce, returns the same grant, and its TTL starts again. After a release of that grant it grants nothing.",
 		run:     handOverRepeats,
 	},
 	{

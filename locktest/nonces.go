@@ -14,7 +14,7 @@ var nonceCases = []testCase{
 	},
 	{
 		name:    "same-nonce-counts-anew",
-		promise: "A repeated request returns the grant with its expiry counted anew.",
+		promise: "A repeated request returns the grant, and its TTL starts again.",
 		run:     sameNonceCountsAnew,
 	},
 	{

@@ -24,7 +24,7 @@ var waitingCases = []testCase{
 	},
 	{
 		name:    "wait-is-bounded",
-		promise: "If its time limit ends a wait, the error says that the name is held, and names the holder. A call that does not wait returns the same error at once.",
+		promise: "If a wait ends at its time limit, the error says that the name is held, and names the holder. A call that does not wait returns the same error at once.",
 		run:     waitIsBounded,
 	},
 	{
