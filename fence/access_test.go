@@ -43,7 +43,8 @@ func TestAMissingTableSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// Fences with different tables in one database are independent. The case of a table's name matters.
+// A fence table may have any name, in upper and lower case. Fences with different tables in one database are
+// independent.
 func TestATableOfAnyName(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		require.NoError(t, migrations.Up(t.Context(), s.db, s.dialect, migrations.Table("Jobs_SELECT")))

@@ -17,9 +17,10 @@ var (
 	errNotPostgres   = errors.New("fence: the guard is not one for Postgres")
 )
 
-// Check compares the marks of the resources with the lease in ctx, and locks the marks until tx ends.
-// Without resources, the resource is the name of the lock. Check returns nil if this lease was the last to seal them.
-// Until tx ends, no newer lease can seal. So if tx commits, its holder was the newest holder at the time of the commit.
+// Check compares the marks of the resources with the lease in ctx, and locks the marks until tx ends. Without
+// resources, the resource is the name of the lock. Check returns nil if this lease was the last to seal all of them.
+// Until tx ends, no newer lease can seal these resources. So if tx commits, its holder was the newest holder at the
+// time of the commit.
 //
 // Call Check as the first statement of each transaction, before any read: a value that was read before the seal may be
 // out of date. Do not roll back to a savepoint that was set before Check, because that undoes the check.
@@ -61,7 +62,7 @@ func (g *Guard) Check(ctx context.Context, tx Transaction, resources ...string) 
 	return g.check(ctx, q, false, nil, resources)
 }
 
-// CheckPgx is [Guard.Check] for a transaction of pgx. The guard must be one for Postgres.
+// CheckPgx is [Guard.Check] for a transaction of pgx. The guard must come from [Pgx] or [Postgres].
 func (g *Guard) CheckPgx(ctx context.Context, tx pgx.Tx, resources ...string) error {
 	q, err := g.openPgx(tx)
 	if err != nil {
@@ -101,14 +102,14 @@ func (g *Guard) openPgx(tx pgx.Tx) (querier, error) {
 	return pgxQuerier{conn: tx, witness: &witness{}}, nil
 }
 
-// check compares the marks of each claim with the claim's lease. The parameter begun says that the guard itself has
-// just begun the transaction.
+// check compares the marks of each claim with the claim's lease. If the parameter begun is true, the guard itself has
+// just begun the transaction, and check does not verify that it is open.
 func (g *Guard) check(ctx context.Context, q querier, begun bool, s *slot, resources []string) error {
 	claims, err := g.claimsOf(ctx, resources)
 	for i, c := range claims {
 		note := s
 		if i < len(claims)-1 {
-			note = nil // only the last check writes the outcome row
+			note = nil // the last check writes the outcome row, so that a transaction writes it once
 		}
 		err = g.prove(ctx, "check", c, func(ctx context.Context) error { return g.checked(ctx, q, begun || i > 0, c, note) })
 		if err != nil {

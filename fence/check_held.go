@@ -17,9 +17,9 @@ import (
 //
 //   - rowlock.ErrLost: the lease has ended in the database. Roll back and stop.
 //   - [ErrRetry]: the lease is still trusted, but has expired in the snapshot of the transaction. The snapshot may be
-//     older than the last renewal. This happens on Postgres at REPEATABLE READ and SERIALIZABLE. It can happen at every
-//     level on MySQL, where a session cannot query its isolation level. A second CheckHeld in the same transaction
-//     reads the same snapshot and does not help. So call CheckHeld once, as the first statement.
+//     older than the last renewal. This happens on Postgres at REPEATABLE READ and SERIALIZABLE. On MySQL a session
+//     cannot query its isolation level, so CheckHeld returns this error at every level. A second CheckHeld in the same
+//     transaction reads the same snapshot and does not help. So call CheckHeld once, as the first statement.
 //   - An error which says that the lease is not stored in this database and table.
 //
 // CheckHeld takes no lock on the lease, so an open transaction does not delay the renewal. There are two exceptions.
@@ -39,7 +39,7 @@ func (g *Guard) CheckHeld(ctx context.Context, tx Transaction, resources ...stri
 	return g.checkHeld(ctx, q, claims)
 }
 
-// CheckHeldPgx is [Guard.CheckHeld] for a transaction of pgx. The guard must be one for Postgres.
+// CheckHeldPgx is [Guard.CheckHeld] for a transaction of pgx. The guard must come from [Pgx] or [Postgres].
 func (g *Guard) CheckHeldPgx(ctx context.Context, tx pgx.Tx, resources ...string) error {
 	claims, err := g.kept(ctx, resources)
 	if err != nil {

@@ -116,7 +116,7 @@ func TestCheckHeldAsksTheDatabaseWhetherTheLeaseIsAlive(t *testing.T) {
 func TestCheckHeldInASnapshotFromBeforeARenewal(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
-			return // this engine rejects the check, because another transaction has committed since the first read
+			return // SQLite rejects the check, because another transaction has committed since the first read
 		}
 		for _, level := range s.levels {
 			lease := s.sealed(t)
@@ -174,8 +174,8 @@ func TestCheckHeldAndReleaseOnCommitWantTheSameStore(t *testing.T) {
 	})
 }
 
-// ReleaseOnCommit rejects a shared lease before it begins a transaction. It would end the leases of all readers, and a
-// writer could follow while they work.
+// ReleaseOnCommit rejects a shared lease before it begins a transaction. The commit would end the leases of all
+// readers, and a writer could acquire the lock while they work.
 func TestReleaseOnCommitRejectsASharedLease(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locker, err := rowlock.New(memlock.New())

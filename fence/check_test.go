@@ -99,7 +99,7 @@ func TestAnOpenTransactionDoesNotDelayItsOwnRenewal(t *testing.T) {
 func TestTransactionsOfOneHolderDoNotExcludeEachOther(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
-			return // one writer at a time
+			return // a SQLite file has one writer at a time
 		}
 		lease := s.lease(t, "r")
 		require.NoError(t, s.guard.Seal(t.Context(), lease))

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// claim says what one call has to prove: that a lease is the newest one on some resources.
+// claim says what one call has to prove: that its lease is the newest lease of the resources.
 type claim struct {
 	lease     *rowlock.Lease
 	namespace string
@@ -124,9 +124,9 @@ func (c claim) subject() string {
 }
 
 // wrap adds the operation to err. If the caller's ctx or the lease has ended, it also adds the error of each that has
-// ended. If neither has ended, but err is a context's error, then the deadline of the method within has ended the call.
-// In that case wrap returns an [ErrRetry] that does not wrap the context's error. Otherwise the caller would conclude
-// that its own ctx has ended.
+// ended. If neither has ended, but err is a context's error, then the call has reached the deadline that the method
+// within sets. In that case wrap returns an [ErrRetry] that does not wrap the context's error. Otherwise the caller
+// would conclude that its own ctx has ended.
 func (c claim) wrap(ctx context.Context, operation string, err error) error {
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrOtherDomain) {
 		return err

@@ -25,8 +25,8 @@ import (
 // time as possible. Do long work in earlier transactions, and only the last step in fn. If another ReleaseOnCommit or
 // ReleaseWith of the lease is in progress, the error is a rowlock.ErrUnavailable.
 //
-// A lease with the option rowlock.Shared is an [errors.ErrUnsupported], because the row belongs to all readers. Such a
-// lease can be released after the commit.
+// For a lease with the option rowlock.Shared, the error is an [errors.ErrUnsupported], because one row of the lease
+// table belongs to all readers. Release such a lease after the commit.
 func (g *Guard) ReleaseOnCommit(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error, resources ...string) error {
 	return g.releaseOnCommit(ctx, resources, func(ctx context.Context, c claim) error {
 		return g.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -68,7 +68,7 @@ func (g *Guard) releaseOnCommit(ctx context.Context, resources []string, tx func
 		return err
 	})
 	if committed {
-		return nil // even if trust ended before the reply arrived, because the lease was still alive in the database
+		return nil // even if trust ended before the reply arrived: the commit has released the lease, so the lease was not lost
 	}
 	return err
 }

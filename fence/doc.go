@@ -17,8 +17,8 @@
 // # Seal and check
 //
 // A resource is the data that a lock protects. It has a name, by default the lock's name. The fence table has one row
-// for each resource, called the resource's mark. A mark contains the token and the nonce of the lease that sealed the
-// resource last.
+// for each resource, called the resource's mark. A mark contains the token and the nonce (a random number) of the lease
+// that sealed the resource last.
 //
 // [Guard.Seal] raises the mark to the token of a new lease. Seal runs once for each lease, after acquiring the lock and
 // before the first read. The option rowlock.Fenced does this for you. Seal waits for the open transactions in which an
@@ -100,10 +100,11 @@
 //	ErrNoLease, *SchemaError  a mistake: ctx does not come from the lease; the migration is missing
 //
 // [Guard.Tx] returns nil only if the transaction was committed. Any error except [ErrUnknown] means that nothing was
-// committed, even if the connection broke at the commit. For that, each transaction of Tx writes a number into a row of
-// the outcome table. No other open transaction uses that row. If the commit gets no reply, Tx reads that row in another
-// session. The read waits until the transaction has ended. It returns the transaction's number if the transaction was
-// committed, and otherwise an older number. Writing the number costs one statement in each transaction.
+// committed, even if the connection broke at the commit. To find out the outcome of a commit without a reply, each
+// transaction of Tx writes a number into a row of the outcome table. No other open transaction uses that row. If the
+// commit gets no reply, Tx reads the row in another session. The read waits until the transaction has ended. It returns
+// the transaction's number if the transaction was committed, and otherwise an older number. Writing the number costs
+// one statement in each transaction.
 //
 // If you commit a transaction yourself and the commit fails with an error of the driver, the transaction may have been
 // committed.
@@ -133,12 +134,14 @@
 //	administrators are   the table's owner and users that may write     all users
 //	                     members of that role  to that table
 //
-// On MySQL, MariaDB and SQLite, an administrator has to delete the inserted row before the commit.
+// On MySQL, MariaDB and SQLite, an administrator inserts a row to write without a check, and has to delete this row
+// before the commit.
 //
-// If the option Protected is needed and you begin a transaction yourself, call [Guard.Uncheck] as its last statement.
-// Without that call, the triggers accept later writes without a check until another lease seals. On MySQL and MariaDB
-// they accept such writes in the same session, and on SQLite from every process. The triggers never accept a stale
-// write. A lease that sealed the table's resource last may write after a check of any of its resources.
+// On MySQL, MariaDB and SQLite the guard needs the option [Protected]. If you begin a transaction there yourself, call
+// [Guard.Uncheck] as its last statement. Without that call, the triggers accept later writes without a check until
+// another lease seals. On MySQL and MariaDB they accept such writes in the same session, and on SQLite from every
+// process. The triggers never accept a stale write. A lease may write to the table if it sealed the table's resource
+// last, and if the transaction has checked this lease. The check may have been for another resource.
 //
 // The triggers do not see these writes:
 //
@@ -175,15 +178,15 @@
 //
 // # Locks and marks in one database
 //
-// On Postgres and SQLite, a backend of package sqllock can grant a lock and seal it in one step. For that,
-// the backend and the guard must be made with the same database handle and the same [Table]. With rowlock.Fenced,
-// the statement that grants the lock then also raises its mark, and acquiring needs no further round trip. On SQLite,
-// one transaction writes both lock and mark.
+// On Postgres and SQLite, a backend of package sqllock can grant a lock and seal it in one step. This requires that the
+// backend and the guard were made with the same database handle and the same [Table]. With rowlock.Fenced, the
+// statement that grants the lock then also raises its mark, and acquiring needs no further round trip. On SQLite, one
+// transaction writes both lock and mark.
 //
-// In all other cases the guard seals in a second step after the grant. That applies to a guard with another database
-// handle, even if the two handles reach the same database. It also applies to a guard with another [Table], to a Sealer
-// that wraps a guard, and to all guards of MySQL and MariaDB. On these servers, no statement can change both the lock
-// and the mark within a limit on lock waits that the caller sets.
+// In all other cases the guard seals in a second step after the grant. The other cases are a guard with another
+// database handle, even if the two handles reach the same database, a guard with another [Table], a Sealer that wraps a
+// guard, and all guards of MySQL and MariaDB. On MySQL and MariaDB, a statement that changes both the lock and the mark
+// could wait for a lock on the mark for longer than the caller permits.
 //
 // On Postgres a grant that seals waits for the open transactions that an older lease has checked, for half of the TTL
 // or a few seconds at most. Meanwhile other processes cannot acquire the name. Other locks are not delayed. If the
@@ -235,8 +238,8 @@
 // # Setting up
 //
 // Package migrations creates the tables, and its documentation lists the privileges. The names of the tables begin with
-// the name of the lease table ([Table]). The outcome table has about as many rows as there were transactions of
-// [Guard.Tx] at the same time.
+// the name of the lease table ([Table]). The number of rows in the outcome table is about the largest number of
+// transactions of [Guard.Tx] that were open at the same time.
 //
 //   - With go-sql-driver/mysql, set readTimeout in the DSN. The driver's commit and rollback ignore ctx while they wait
 //     for the server, and keep their connection until the server replies.

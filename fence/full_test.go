@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// If the database has no room for a seal, the error is a rowlock.ErrUnavailable and nothing is sealed.
-// After such an error, Lead tries to acquire the lock again.
+// If the disk of the database is full, the error of Seal is a rowlock.ErrUnavailable and nothing is sealed. After such
+// an error, Lead tries to acquire the lock again.
 func TestAFullDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {

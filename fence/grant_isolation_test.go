@@ -104,8 +104,8 @@ func (s *store) startAcquire(t *testing.T, locker *rowlock.Locker, lease **rowlo
 }
 
 // A grant that seals guarantees the same as a Seal. At every isolation level, no stale write commits in a transaction
-// with a Check, and the successor has seen the last write before its grant. The pattern "plain SELECT" violates the
-// guarantee, which shows that these schedules detect a violation.
+// with a Check, and the successor has seen the last write before its grant. The test also runs the pattern "plain
+// SELECT", which violates this guarantee. So the test shows that its schedules detect a violation.
 func TestNoStaleWriteBehindASealedGrant(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {

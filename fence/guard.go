@@ -59,13 +59,14 @@ type dialect interface {
 	held(ctx context.Context, q querier, c claim) error
 	// release ends the lease of c when q's transaction commits. ctx has a deadline.
 	release(ctx context.Context, q querier, c claim) error
-	// keeper returns the kind of backend that stores its leases in such a database.
+	// keeper returns the kind of the backend that stores leases in a database of this dialect.
 	keeper() string
-	// checkRow locks a row until q's transaction ends, compares its token and raises it. ctx has a deadline. It does
-	// not call the function retry. The caller passes an error to retry if the method again returns true for it.
+	// checkRow locks a row until q's transaction ends, compares its token and raises it. ctx has a deadline. checkRow
+	// does not call the function retry: if the method again returns true for an error, the caller of checkRow calls
+	// retry.
 	checkRow(ctx context.Context, q querier, r keyedRow, c claim) error
-	// begun returns nil if q is in a transaction that keeps its locks until it ends. The caller must have executed a
-	// locking read in q before it calls begun.
+	// begun returns nil if q is in a transaction, which keeps its locks until the transaction ends. The caller must
+	// have executed a locking read in q before it calls begun.
 	begun(ctx context.Context, q querier) error
 	// again reports whether err means that the database rolled the transaction back, and may accept it if it runs
 	// again.

@@ -116,8 +116,8 @@ var schedules = []schedule{
 	}},
 }
 
-// finish lets the successor seal and work until a lock blocks it. Then the old holder finishes,
-// and the successor completes its work. The lease sealer seals, and the lease newer works. They are one lease, or two
+// finish lets the successor seal and work until a lock blocks it. Then the old holder finishes, and the successor
+// completes its work. The lease sealer seals, and the lease newer works. The two parameters are the same lease, or two
 // shared leases with one token.
 func finish(t *testing.T, s *store, sealer, newer *rowlock.Lease, tx *sql.Tx, err error, last func() error) error {
 	t.Helper()
@@ -184,8 +184,8 @@ func broken(s *store, level sql.IsolationLevel, schedule, pattern string) bool {
 }
 
 // At every isolation level of every engine, no stale write commits in a transaction with a Check. The snapshot on which
-// a successor works always has the last write before its seal. In the same schedules, handwritten checks allow a stale
-// write, which shows that the schedules detect stale writes.
+// a successor works always has the last write before its seal. The test also runs handwritten checks in the same
+// schedules. These checks allow a stale write, so the test shows that its schedules detect stale writes.
 func TestNoStaleWriteAtAnyIsolationLevel(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -263,7 +263,7 @@ func TestASnapshotFromBeforeTheSealIsRefused(t *testing.T) {
 func TestWithoutASealASuccessorMissesAWrite(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
-			return // one writer at a time
+			return // a SQLite file has one writer at a time
 		}
 		share := map[migrations.Dialect]string{migrations.Postgres: " FOR SHARE", migrations.MySQL: " LOCK IN SHARE MODE"}[s.dialect]
 		old, newer := s.two(t)

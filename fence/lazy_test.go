@@ -143,9 +143,9 @@ func missesAWrite(s *store, level sql.IsolationLevel, schedule string, first boo
 }
 
 // At every isolation level of every engine, no stale write commits after a write of a newer lease that was checked
-// lazily. That holds for the old holder's first transaction, which raises the mark, and for its later transactions.
-// The test also shows a limit of a lazy check: the successor may work on a snapshot without its predecessor's last
-// write.
+// lazily. The test tries this with the old holder's first transaction, which raises the mark, and with a later
+// transaction of the old holder. The test also shows a limit of a lazy check: the successor may work on a snapshot
+// without its predecessor's last write.
 func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
@@ -215,7 +215,7 @@ func TestLazyTransactionsOfOneHolder(t *testing.T) {
 func TestALazyRaiseThatIsRolledBack(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
-			return // one writer at a time
+			return // a SQLite file has one writer at a time
 		}
 		for _, level := range s.levels {
 			s := s.engine.freshLazy(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// limited returns a guard on a pool with one session, after it has executed setting in that session.
+// limited returns a guard on a pool with one session. The statement setting has been executed in that session. The
+// function set executes a further statement in it.
 func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set func(setting string)) {
 	t.Helper()
 	db := s.open(t, s.dsn)
@@ -27,8 +28,8 @@ func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set f
 }
 
 // The session's time limit for statements does not limit the wait of a seal. Only ctx and the lease's trust limit the
-// wait, and each of the two has its own error. If the server interrupts a seal, Seal retries, and succeeds when nothing
-// blocks it. (MySQL has such a limit only for reads.)
+// wait. The error says which of the two has ended the wait. If the server interrupts a seal, Seal retries, and succeeds
+// when nothing blocks it. (MySQL has such a limit only for reads.)
 func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 	t.Parallel()
 	limits := map[string]string{"postgres": "SET statement_timeout = 50", "mariadb": "SET max_statement_time = 0.05"}

@@ -146,8 +146,8 @@ func (l *link) openMySQL(t *testing.T) {
 	l.over(t, sql.OpenDB(connector))
 }
 
-// readTimeout returns the driver's readTimeout: a second on MariaDB, as the documentation recommends setting it,
-// and on MySQL the driver's default, which is none.
+// readTimeout returns the driver's readTimeout, so that the tests run with and without one. On MariaDB it is a second:
+// the documentation recommends a readTimeout. On MySQL it is the driver's default, which is none.
 func (l *link) readTimeout() time.Duration {
 	if l.name == "mariadb" {
 		return time.Second

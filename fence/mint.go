@@ -23,10 +23,10 @@ type claimant struct{ nonce, resource string }
 // Claim is [Guard.Seal] for a lock whose store has no reliable token (Redlock, a plain GET_LOCK). The database of the
 // resource generates the token instead. Claim takes these steps:
 //
-//  1. It locks the marks of the resources. Without resources, the resource is the name of the lock. For that,
-//     it waits for the open transactions that older holders have checked.
+//  1. It waits for the open transactions that older holders have checked, and locks the marks of the resources. Without
+//     resources, the resource is the name of the lock.
 //  2. It renews the lease while the marks are locked.
-//  3. It gives each mark a larger token, and commits.
+//  3. It gives each mark a token that is larger than the mark's earlier token, and commits.
 //
 // [Guard.Check] works as after a seal. Call Claim once after acquiring, and before reading anything that the lock
 // protects.

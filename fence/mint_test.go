@@ -153,8 +153,8 @@ func TestClaimsLoseNoUpdateWithoutAnyExclusion(t *testing.T) {
 	})
 }
 
-// hold claims and reads the tally once. It then writes the next five values without reading again,
-// and returns how many it has written.
+// hold claims, and reads the number in the table tally once. It then writes the next five numbers without reading
+// again, and returns how many it has written.
 func (s *store) hold(ctx context.Context, lease *rowlock.Lease) (written int, err error) {
 	if err := s.guard.Claim(ctx, lease); err != nil {
 		return 0, err

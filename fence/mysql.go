@@ -53,7 +53,7 @@ func (m *mysql) own(ctx context.Context, work func(querier) error) error {
 	defer restore()
 	err = m.ownOn(ctx, conn, work)
 	switch sqlerror.MySQL(err) {
-	case 1969, 3024: // max_statement_time or max_execution_time is over, but only ctx limits the wait
+	case 1969, 3024: // a time limit of the session has ended the statement, but only ctx may end the wait, so the caller tries again
 		return retry(err)
 	}
 	return m.classify(err)
@@ -73,7 +73,7 @@ func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) er
 		err = q.exec(ctx, m.sql["begin"])
 	}
 	if err != nil {
-		discard(conn) // the transaction may have begun nevertheless
+		discard(conn) // the server may have begun the transaction, although the call failed
 		return err
 	}
 	if err = work(q); err == nil {

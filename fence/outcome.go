@@ -79,7 +79,7 @@ func (g *Guard) settle(ctx context.Context, s slot) (committed bool, err error) 
 			return last == s.operation, nil
 		}
 		if first == nil || ctx.Err() == nil {
-			first = err // the last error only says that the call was interrupted
+			first = err // after the end of ctx, an error only says that the call was interrupted
 		}
 		if !backoff.Sleep(ctx, backoff.Jitter(step)) {
 			return false, first

@@ -203,7 +203,7 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_outcome"))
 		assert.EqualValues(t, 19, s.int(t, "SELECT max(operation) FROM rowlock_lease_outcome"))
 		if s.dialect == migrations.SQLite {
-			return // one writer at a time
+			return // a SQLite file has one writer at a time
 		}
 		inside := func(context.Context, *sql.Tx) error { s.work(t, lease); return nil }
 		require.NoError(t, s.guard.Tx(lease.Context(), inside))

@@ -52,9 +52,9 @@ func (g *Guard) Explain(err error) error {
 
 var errEnded = errors.New("the function ignored the error of a statement that ended the transaction: later writes are committed")
 
-// worked is called before the commit, with the error of the function that Tx has run. It explains that error. On
-// SQLite, if the function of Tx succeeded, worked returns an error if the transaction is no longer open. If it is open,
-// worked calls Uncheck to delete the row that records the check.
+// worked is called before the commit. The parameter err is the error of the function that Tx has run, and worked passes
+// it to Explain. If that function succeeded on SQLite, worked verifies that the transaction is still open, and calls
+// Uncheck to delete the row that records the check.
 func (g *Guard) worked(ctx context.Context, tx *sql.Tx, err error) error {
 	s, ok := g.dialect.(*sqlite)
 	if !ok || err != nil {

@@ -59,16 +59,16 @@ func (p *postgres) own(ctx context.Context, work func(querier) error) error {
 		return work(q)
 	})
 	switch sqlerror.State(err) {
-	case idledTooLong, // this process was suspended for a while, and nothing was committed
-		cancelled: // the caller's statement_timeout is over, but only ctx limits the wait
+	case idledTooLong, // the server ended the session of this process, which was suspended for a while; nothing was committed
+		cancelled: // the caller's statement_timeout has ended the statement, but only ctx may end the wait
 		return retry(err)
 	}
 	return p.classify(err)
 }
 
 // supported returns an error if the server only imitates PostgreSQL. After the first success it sends no further query.
-// Only the method own calls supported. Seal and Claim call own, and without the option Lazy no check succeeds before a
-// seal or a claim.
+// Only the method own calls supported, and checks do not call own. That is enough, because Seal and Claim call own, and
+// a check succeeds only after a seal or a claim. With the option Lazy a check needs neither.
 func (p *postgres) supported(ctx context.Context, q querier) error {
 	if p.asked.Load() {
 		return nil

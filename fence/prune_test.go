@@ -152,7 +152,7 @@ func TestPruneLeavesTheMarksOfLiveLeases(t *testing.T) {
 		require.NoError(t, s.guard.Seal(t.Context(), released))
 		require.NoError(t, released.Release(t.Context()))
 		s.grow(t, 30*day)
-		if s.dialect != migrations.SQLite { // one writer at a time
+		if s.dialect != migrations.SQLite { // a SQLite file has one writer at a time
 			tx := s.begin(t, sql.LevelDefault)
 			_, err := tx.ExecContext(t.Context(), "UPDATE rowlock_lease SET note = 'being renewed'")
 			require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestPruneForgetsTheMarkOfAnExpiredLease(t *testing.T) {
 func TestPruneSkipsWhatIsChecked(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
-			return // one writer at a time
+			return // a SQLite file has one writer at a time
 		}
 		lease := s.lease(t, "r")
 		require.NoError(t, s.guard.Seal(t.Context(), lease, "checked", "unused"))

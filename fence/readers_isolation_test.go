@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// join acquires a further share of name, which readers hold.
+// join acquires a further shared lease of name, which readers hold.
 func (s *store) join(t *testing.T, name string) *rowlock.Lease {
 	t.Helper()
 	locker, err := rowlock.New(s.locks, rowlock.TTL(time.Hour), rowlock.Shared())
@@ -40,7 +40,8 @@ func (s *store) readers(t *testing.T) (one, two *rowlock.Lease) {
 	return one, two
 }
 
-// writer returns an exclusive lease of "r", twice. It ends older leases as the method readers does.
+// writer acquires "r" exclusively, and returns this one lease as both results. If "r" is held, the older lease ends in
+// the store, and its holder does not notice.
 func (s *store) writer(t *testing.T) (one, same *rowlock.Lease) {
 	t.Helper()
 	one = s.lease(t, "r")
@@ -94,9 +95,9 @@ var arrivals = []struct {
 }
 
 // At every isolation level of every engine, no stale write commits if readers follow a writer, a writer follows
-// readers, or later readers follow readers. One reader seals for all readers with its token. The snapshot on which the
-// successor works always has the last write before its seal. The successor may come at any point of the old holder's
-// transaction.
+// readers, or later readers follow readers. The seal of one reader counts for all readers with the same token. The
+// snapshot on which the successor works always has the last write before its seal. The successor may come at any point
+// of the old holder's transaction.
 func TestNoStaleWriteBetweenReadersAndWriters(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		for _, level := range s.scheduled() {
@@ -147,8 +148,8 @@ func orders(n int) (all []string) {
 }
 
 // Two readers with one token check, write and commit in every order, at every isolation level of every engine. On
-// Postgres, MySQL and MariaDB neither waits for the other. A SQLite file has one writer at a time, so there the order
-// of two transactions is that of their first steps.
+// Postgres, MySQL and MariaDB neither waits for the other. A SQLite file has one writer at a time. On SQLite the
+// transaction that begins second waits until the first has ended, so the test runs only two orders.
 func TestReadersOfOneEpochDoNotExcludeEachOther(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		one, two := s.readers(t)
@@ -189,8 +190,8 @@ func TestReadersOfOneEpochDoNotExcludeEachOther(t *testing.T) {
 	})
 }
 
-// A reader seals without waiting for the open transactions of readers with the same token. On SQLite a transaction that
-// has checked keeps every other writer waiting, so there the seal comes first.
+// A reader seals without waiting for the open transactions of readers with the same token. On SQLite a checked
+// transaction blocks every other writer of the file, so there the test only seals, and opens no transaction.
 func TestASealWaitsForNoReaderOfItsEpoch(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		one, two := s.readers(t)

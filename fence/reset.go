@@ -37,8 +37,9 @@ func (e *NoMarkError) Error() string {
 func (e *NoMarkError) Is(target error) bool { return target == ErrNoMark }
 
 // Reset resets a mark that no lease can raise any longer. Either the resource now belongs to another lock or another
-// store ([ErrOtherDomain]), or the lock's store has lost its history ([StaleError].Ahead). After Reset, every earlier
-// holder fails its next [Guard.Check]. The next [Guard.Seal] succeeds, whatever its token and domain.
+// store ([ErrOtherDomain]), or the lock's store has lost its data and grants smaller tokens than before
+// ([StaleError].Ahead). After Reset, every earlier holder fails its next [Guard.Check]. The next [Guard.Seal] succeeds,
+// whatever its token and domain.
 //
 // Before you call Reset, make sure that no process works under the old lock. If such a process seals after the reset,
 // its seal is accepted. The parameter seen is the token that the operator saw, in [Guard.Marks] or in the error text.

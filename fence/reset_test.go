@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// eachGuard runs test as each does, and also with a guard on a pgx pool.
+// eachGuard runs test on every engine in parallel, and on Postgres also with a guard on a pgx pool.
 func eachGuard(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	each(t, test)
@@ -194,8 +194,8 @@ func TestResetComparesWhatWasSeen(t *testing.T) {
 	})
 }
 
-// After Reset has returned, no old holder can commit a checked write. For that, Reset waits for the transactions that
-// have checked the mark, until ctx ends.
+// After Reset has returned, no old holder can commit a checked write. To guarantee this, Reset waits for the
+// transactions that have checked the mark, until ctx ends.
 func TestResetWaitsForWhoHasChecked(t *testing.T) {
 	eachGuard(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")

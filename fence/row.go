@@ -65,7 +65,7 @@ func (g *Guard) CheckRow(ctx context.Context, tx Transaction, row Row, key any) 
 	return g.checkRow(ctx, q, row, key)
 }
 
-// CheckRowPgx is [Guard.CheckRow] for a transaction of pgx. The guard must be one for Postgres.
+// CheckRowPgx is [Guard.CheckRow] for a transaction of pgx. The guard must come from [Pgx] or [Postgres].
 func (g *Guard) CheckRowPgx(ctx context.Context, tx pgx.Tx, row Row, key any) error {
 	q, err := g.openPgx(tx)
 	if err != nil {

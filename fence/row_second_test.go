@@ -64,7 +64,7 @@ func TestASecondRowThatAnOlderHolderHasJustWritten(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {
 		if e.dialect == migrations.SQLite {
-			continue // one writer at a time
+			continue // a SQLite file has one writer at a time
 		}
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +82,7 @@ func TestASecondRowThatAnOlderHolderHasJustWritten(t *testing.T) {
 						}
 						if level == sql.LevelSerializable && s.dialect == migrations.MySQL && readsBetween {
 							require.NoError(t, tx.Rollback())
-							continue // the read of the first transaction has locked the rows
+							continue // the first transaction has locked the rows that it read, so the older holder could not write
 						}
 						s.addLine(t, old, 2, counts)
 						err := s.guard.CheckRow(newer.Context(), tx, orderRow, 2)

@@ -191,8 +191,8 @@ func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 	}
 }
 
-// CheckRowPgx does the same in a transaction of pgx. The server ends the transaction if it idles for longer than its
-// lease is trusted.
+// CheckRowPgx checks a row in a transaction of pgx, as CheckRow does. The server ends the transaction if it idles for
+// longer than its lease is trusted.
 func TestCheckRowPgx(t *testing.T) {
 	t.Parallel()
 	s, old, newer := engines[0].withOrder(t)

@@ -19,12 +19,11 @@ const (
 // explainLimit is the time limit for the request to the lock's store that explains a rejected seal.
 const explainLimit = time.Second
 
-// Seal makes lease the newest holder of the resources. Without resources, the resource is the name of the lock.
-// In one transaction of its own, Seal raises the marks of the resources to the lease's token and nonce.
-// The marks are durable when Seal returns. From then on, [Guard.Check] rejects every older lease,
-// and all committed writes of older leases are visible. For that, Seal waits for the open transactions that an older
-// lease has checked. Call it once after acquiring, before reading anything that the lock protects.
-// A second call with the same lease has no effect.
+// Seal makes lease the newest holder of the resources. Without resources, the resource is the name of the lock. In one
+// transaction of its own, Seal raises the marks of the resources to the lease's token and nonce. The marks are durable
+// when Seal returns. From then on, [Guard.Check] rejects every older lease, and all committed writes of older leases
+// are visible. To guarantee this, Seal waits for the open transactions that an older lease has checked. Call it once
+// after acquiring, before reading anything that the lock protects. A second call with the same lease has no effect.
 //
 // Two limits end the wait. If ctx ends, the error is that of ctx. Seal also stops waiting after the time for which the
 // lease is trusted when Seal begins. The error is then an [ErrRetry] and a rowlock.ErrUnavailable.
@@ -32,16 +31,16 @@ const explainLimit = time.Second
 // lost. A second Seal with the same lease then succeeds if the first one was committed.
 //
 // If the lease is not newer than the one that sealed last, the error is a [*StaleError], and no resource is sealed.
-// Seal then renews the lease, to find out whether the store still has it. That takes a second at most.
-// If the renewal succeeds, the mark is wrong ([StaleError].Ahead). If the store no longer has the lease,
-// the lease is lost from then on. Tokens of different locks, or of different kinds of store, are not comparable:
-// if the mark is of another domain, the error is a [*OtherDomainError].
+// Seal then renews the lease, to find out whether the store still has it. This renewal takes a second at most. If the
+// renewal succeeds, the mark is wrong ([StaleError].Ahead). If the store no longer has the lease, the lease is lost
+// from then on. Tokens of different locks, or of different kinds of store, are not comparable: if the mark is of
+// another domain, the error is a [*OtherDomainError].
 //
 // Resources follow the rules for names of locks. Two resources with the same name are different if their leases are in
 // different namespaces. A lease of a store that grants no tokens cannot seal: see [Guard.Claim]. If the lease has
-// ended, the error is the one that ended it (rowlock.ErrLost, rowlock.ErrReleased). If a table is missing, the error is
-// a [*SchemaError]. The error is a rowlock.ErrUnavailable if the database cannot be reached, closes the connection, has
-// no room, or is a read-only server.
+// ended, the error says how it ended (rowlock.ErrLost, rowlock.ErrReleased). If a table is missing, the error is a
+// [*SchemaError]. The error is a rowlock.ErrUnavailable if the database cannot be reached, closes the connection, has a
+// full disk, or is read-only.
 func (g *Guard) Seal(ctx context.Context, lease *rowlock.Lease, resources ...string) error {
 	if g.err != nil {
 		return g.err

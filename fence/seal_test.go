@@ -158,7 +158,7 @@ func TestSealIsBounded(t *testing.T) {
 func TestSealAgainBesideAnOpenTransaction(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		if s.dialect == migrations.SQLite {
-			return // one writer at a time
+			return // a SQLite file has one writer at a time
 		}
 		lease := s.lease(t, "r")
 		require.NoError(t, s.guard.Seal(t.Context(), lease))

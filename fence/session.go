@@ -38,7 +38,7 @@ func (g *Guard) isFile() bool {
 }
 
 // taken calls the function take, which may ignore ctx, and returns its result. If ctx ends first, taken returns ctx's
-// error, and passes the result of take to the function late as soon as take returns. On a file, taken always waits
+// error, and passes the result of take to the function late as soon as take returns. With SQLite, taken always waits
 // until take returns.
 func taken[T any](ctx context.Context, g *Guard, take func() (T, error), late func(T)) (T, error) {
 	if g.isFile() {

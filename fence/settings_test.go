@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// These are the session settings of each engine that could change what a statement does.
+// The session settings of each engine that could change what a statement does.
 var (
 	mysqlSettings = map[string]map[string]string{
 		"few rows":         {"sql_select_limit": "1"},

@@ -12,7 +12,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// withoutEpochs grants shares without a token, as package advisory does.
+// withoutEpochs grants shared leases without a token, as package advisory does.
 type withoutEpochs struct{ *memlock.Backend }
 
 func (b withoutEpochs) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -23,8 +23,8 @@ func (b withoutEpochs) Acquire(ctx context.Context, r driver.Request) (driver.Gr
 	return g, err
 }
 
-// A share without a token cannot be fenced. Every method of the guard rejects it, and the error names the lock and the
-// store. The lease continues.
+// A shared lease without a token cannot be fenced. Every method of the guard rejects it, and the error names the lock
+// and the store. The lease continues.
 func TestASharedLeaseWithoutATokenIsRejected(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locker, err := rowlock.New(withoutEpochs{memlock.New()})

@@ -67,7 +67,7 @@ func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 func (s *sqlite) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
 	q := sqlQuerier{conn: conn}
 	if err := untilFree(ctx, func() error { return q.exec(ctx, s.sql["begin_immediate"]) }); err != nil {
-		discard(conn) // the transaction may have begun nevertheless
+		discard(conn) // the server may have begun the transaction, although the call failed
 		return err
 	}
 	err := work(q)

@@ -39,7 +39,8 @@ type engine struct {
 }
 
 // scheduled returns the isolation levels for tests that run one step after another. With the race detector it returns
-// only the last level: such tests run little concurrently, so the race detector finds little in them.
+// only the last level: in such tests few goroutines run at the same time, so the race detector would find little on the
+// other levels.
 func (e engine) scheduled() []sql.IsolationLevel {
 	if raced {
 		return e.levels[len(e.levels)-1:]

@@ -49,7 +49,8 @@ func (g *Guard) UnprotectSQL(table string) ([]string, error) {
 }
 
 // triggers returns the statements whose file names begin with the parameter verb. It inserts the namespace and the
-// resource in one last step, so that it replaces nothing inside a name.
+// resource in one last step. With two steps, the second step could replace a text inside the name that the first step
+// has inserted.
 func (g *Guard) triggers(verb, table, namespace, resource string) ([]string, error) {
 	if g.err != nil {
 		return nil, g.err

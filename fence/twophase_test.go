@@ -22,7 +22,8 @@ func ownPostgres(t *testing.T) (*testserver.Server, *store) {
 }
 
 // Promise: on PostgreSQL, a checked transaction that was prepared (PREPARE TRANSACTION) blocks a newer seal until the
-// transaction is committed or rolled back. It does so even after a crash and recovery of the server.
+// transaction is committed or rolled back. The prepared transaction blocks the seal even after a crash and recovery of
+// the server.
 func TestAPreparedTransactionHoldsTheMarkOverARestart(t *testing.T) {
 	t.Parallel()
 	server, s := ownPostgres(t)

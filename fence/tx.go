@@ -28,14 +28,14 @@ const maxTries = 10
 // such as CREATE TABLE.
 //
 // The result is definite: nil means that one run of the transaction was committed, and an error means that nothing was
-// committed. For that, each transaction also writes a row of the outcome table. The commit may fail without an answer
-// of the database, for example because the connection breaks. Tx then reads that row on another connection of the pool,
-// and repeats the read until the outcome is known. If the transaction was not committed because the connection broke,
-// Tx runs it again, as above. If the server rejects the commit for another reason, such as a deferred constraint, Tx
-// does not run the transaction again. It also does not repeat a transaction that Postgres ended because it idled (see
-// Check), because that transaction would idle again. If the outcome is not known within 10 s, the error is an
-// [ErrUnknown]. SQLite has a second case of ErrUnknown: fn ignores the error of a statement that ends the transaction,
-// such as INSERT OR ROLLBACK. SQLite then commits every later write of fn.
+// committed. To find out the outcome of a commit, each transaction also writes a row of the outcome table. The commit
+// may fail without an answer of the database, for example because the connection breaks. Tx then reads that row on
+// another connection of the pool, and repeats the read until the outcome is known. If the transaction was not committed
+// because the connection broke, Tx runs it again from the beginning. If the server rejects the commit for another
+// reason, such as a deferred constraint, Tx does not run the transaction again. It also does not repeat a transaction
+// that Postgres ended because it idled (see Check), because that transaction would idle again. If the outcome is not
+// known within 10 s, the error is an [ErrUnknown]. SQLite has a second case of ErrUnknown: fn ignores the error of a
+// statement that ends the transaction, such as INSERT OR ROLLBACK. SQLite then commits every later write of fn.
 //
 // ctx must come from the lease, and Tx passes it to fn. When ctx ends, Tx stops waiting for the database, even if the
 // driver ignores ctx. There are two exceptions. Tx always waits until a commit to a SQLite file has ended. If the
@@ -87,12 +87,12 @@ func (g *Guard) begin(ctx context.Context) (*session, error) {
 		tx, err := taken(ctx, g, func() (*sql.Tx, error) {
 			tx, err := conn.BeginTx(ctx, nil)
 			if err != nil {
-				discard(conn) // the transaction may have begun nevertheless
+				discard(conn) // the server may have begun the transaction, although the call failed
 			}
 			return tx, err
 		}, func(tx *sql.Tx) {
 			_ = tx.Rollback()
-			discard(conn) // even if Rollback has succeeded
+			discard(conn) // even after a Rollback that succeeded: the caller has gone, so nothing else closes the connection
 		})
 		if err == nil {
 			return g.newSession(conn, tx), nil

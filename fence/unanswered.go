@@ -44,8 +44,9 @@ func interrupted(bounded context.Context, err error) error {
 	return err
 }
 
-// unanswered reports whether err says nothing about the lease, because the database did not do the work.
-// The connection or the server is gone, no connection is available, or the server has no room or accepts no writes.
+// unanswered reports whether err says nothing about the lease, because the database did not do the work. Possible
+// reasons: the connection or the server is gone, no connection is available, the disk is full, or the server accepts no
+// writes.
 func unanswered(err error) bool {
 	var schema *SchemaError
 	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, ErrOtherDomain) || errors.Is(err, ErrRetry) || errors.As(err, &schema) {

@@ -9,9 +9,9 @@ import (
 
 // witness finds out whether a connection of pgx is in a transaction, from the status in the server's last reply. A
 // witness is passed as the first argument of a statement, and pgx calls its RewriteQuery with the connection before it
-// sends the statement. This needs no round trip, and also works for a *sql.Tx, which does not expose its connection. A
-// statement cannot find that out: now() and statement_timestamp() differ outside a transaction too, because of the
-// extended protocol.
+// sends the statement. Reading this status needs no round trip. It also works for a *sql.Tx, which does not expose its
+// connection. A statement cannot find out whether a transaction is open: now() and statement_timestamp() differ outside
+// a transaction too, because a driver sends a statement in several messages.
 type witness struct {
 	asked   bool // pgx has called RewriteQuery
 	refused bool // database/sql or another driver has rejected the argument

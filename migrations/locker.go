@@ -26,12 +26,12 @@ import (
 // A waiting process polls about every 50 ms. It stops waiting when the context that you passed to goose ends. The
 // process holds no snapshot between polls, so it does not block CREATE INDEX CONCURRENTLY. When the migrating process
 // dies, the server ends its session, and the next process continues. If a session cannot be unlocked, SessionUnlock
-// closes the session. Errors of the server are returned. SQLite has no session locks: there SessionLock returns
-// lock.ErrLockNotImplemented. Use [Locker] on SQLite.
+// closes the session. If the server returns an error, SessionLock and SessionUnlock return it, too. SQLite has no
+// session locks: there SessionLock returns lock.ErrLockNotImplemented. Use [Locker] on SQLite.
 //
-// At its end goose closes the connection. The driver lib/pq ignores contexts. If the server does not answer, lib/pq's
-// close waits until the connection fails. To limit this wait, set tcp_user_timeout on the machine, or use pgx's driver.
-// [Up], [Down] and [Status] return when their ctx ends, with any driver.
+// After the last migration goose closes the connection. The driver lib/pq ignores contexts: if the server does not
+// answer, lib/pq's close waits until the connection fails. To limit this wait, set tcp_user_timeout on the machine, or
+// use pgx's driver. [Up], [Down] and [Status] return when their ctx ends, with any driver.
 func SessionLocker(d Dialect, name string) lock.SessionLocker {
 	return fleetSession{turns{d, "goose:" + name}} // table names contain no colon, so this name differs from the names of Up's locks
 }

@@ -98,8 +98,8 @@ func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, 
 	return v.exists(ctx, db, "exists", name)
 }
 
-// exists runs the statement with the name in the parameter verb. It reports whether the table with the name in the
-// parameter name exists. On Postgres the statement itself contains the name of the table.
+// exists runs the statement of the file version/<dialect>/<verb>.sql, and reports whether it found the table called
+// name. On Postgres the statement itself contains the name of the table.
 func (v versions) exists(ctx context.Context, db database.DBTxConn, verb, name string) (bool, error) {
 	var args []any
 	if v.dialect != Postgres {

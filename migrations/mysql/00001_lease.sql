@@ -15,8 +15,8 @@ CREATE TABLE IF NOT EXISTS rowlock_lease (
     note         TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why the lock is held, for people
     acquired_at  DATETIME(6)    NOT NULL, -- when the lock was granted
     expires_at   DATETIME(6)    NOT NULL, -- when the lease ends, unless the holder renews it before
-    held_until   DATETIME(6)    NOT NULL, -- until this time no other holder is granted the lock. A release sets 1970, so that the lock is free
-                                          -- even if the clock is set back; with a reservation or a minimum hold, it sets the time when that ends
+    held_until   DATETIME(6)    NOT NULL, -- until this time no other holder is granted the lock. A release sets the end of the reservation or
+                                          -- of the minimum hold. Without either it sets 1970, so that the lock is free even if the clock is set back
     reserved_for CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL, -- the process for which the last release reserved the lock until
                                                                       -- held_until (for 50 ms); NULL while the lock is held
     done         VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL, -- the last tick that a release recorded as done; NULL if there is none
@@ -25,9 +25,10 @@ CREATE TABLE IF NOT EXISTS rowlock_lease (
     waiters      VARCHAR(3700) CHARACTER SET ascii COLLATE ascii_bin NULL, -- the ids of the waiting processes, separated by commas: at most 100
                                                                            -- ids of 36 characters each; NULL if no process waits
     next_seen_at DATETIME(6)    NULL, -- when the first process of the queue last confirmed that it still waits; after 3 s the process counts as dead
-    readers      JSON           NULL, -- the shares: an object with the expiry of each share, in microseconds since 1970, under the share's nonce. NULL
-                                      -- while the lock is not shared. While it is shared, nonce is derived from token, and expires_at is the last expiry
-    writer_until DATETIME(6)    NULL, -- until this time no further reader is granted a share, because a writer waits; NULL if no writer waits
+    readers      JSON           NULL, -- the leases of the readers that hold the lock: an object with the nonce of each lease as key, and the
+                                      -- expiry of the lease in microseconds since 1970 as value. NULL if no reader holds the lock. While readers
+                                      -- hold the lock, the column nonce is derived from token, and expires_at is the last expiry of these leases
+    writer_until DATETIME(6)    NULL, -- until this time no further reader is granted the lock, because a writer waits; NULL if no writer waits
     PRIMARY KEY (namespace, name)
 ) ENGINE = InnoDB;
 
@@ -37,7 +38,9 @@ CREATE TABLE IF NOT EXISTS rowlock_lease_meta (
     floor             BIGINT         NOT NULL, -- every future grant has a larger token than this number
     epoch             VARBINARY(255) NOT NULL, -- identifies the server that grants the locks; empty before the first grant
     quarantined_until DATETIME(6)    NOT NULL, -- until this time no lock is granted, because the epoch has changed
-    longest_ttl_us    BIGINT         NOT NULL  -- the longest time for which a grant has closed a lock without a renewal, in microseconds; at least a minute
+    -- The largest TTL plus hand-over delay, or minimum hold, of all grants so far, in microseconds; at least a minute. When the epoch changes,
+    -- no lock is granted for this time, because the new server may not know the last grants.
+    longest_ttl_us    BIGINT         NOT NULL
 ) ENGINE = InnoDB;
 
 INSERT IGNORE INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us)

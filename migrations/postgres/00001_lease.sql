@@ -12,13 +12,14 @@ CREATE TABLE rowlock_lease (
     note         text        NOT NULL, -- why the lock is held, for people
     acquired_at  timestamptz NOT NULL, -- when the lock was granted
     expires_at   timestamptz NOT NULL, -- when the lease ends, unless the holder renews it before
-    held_until   timestamptz NOT NULL, -- until this time no other holder is granted the lock. A release sets 1970, so that the lock is free
-                                       -- even if the clock is set back; with a reservation or a minimum hold, it sets the time when that ends
+    held_until   timestamptz NOT NULL, -- until this time no other holder is granted the lock. A release sets the end of the reservation or
+                                       -- of the minimum hold. Without either it sets 1970, so that the lock is free even if the clock is set back
     reserved_for uuid        NULL,     -- the waiter for which the last release reserved the lock until held_until (for 50 ms); NULL if there is no reservation
     done         text        NULL,     -- the last tick that a release recorded as done; NULL if there is none
-    readers      jsonb       NULL,     -- the shares of a lock that readers hold: an object with the nonce of each share and its expiry in microseconds since 1970.
-                                       -- While it is set, nonce contains the token, and expires_at and held_until are the last expiry of the shares. NULL while the lock is not shared
-    writer_until timestamptz NULL,     -- until this time no other reader is granted a share, because a writer waits; NULL if no writer has waited since the last exclusive grant
+    readers      jsonb       NULL,     -- the leases of the readers that hold the lock: an object with the nonce of each lease as key, and the
+                                       -- expiry of the lease in microseconds since 1970 as value. NULL if no reader holds the lock. While readers
+                                       -- hold the lock, nonce contains the token, and expires_at and held_until are the last expiry of these leases
+    writer_until timestamptz NULL,     -- until this time no further reader is granted the lock, because a writer waits; NULL if no writer has waited since a writer last held the lock
     PRIMARY KEY (namespace, name)
 ) WITH (
     fillfactor = 50,
@@ -33,7 +34,9 @@ CREATE TABLE rowlock_lease_meta (
     floor             bigint      NOT NULL, -- every future grant has a larger token than this number
     epoch             text        NOT NULL, -- identifies the server that grants the locks: system identifier/timeline/start; empty before the first grant
     quarantined_until timestamptz NOT NULL, -- until this time no lock is granted, because the epoch has changed
-    longest_ttl_us    bigint      NOT NULL  -- the longest time for which a grant has closed a lock without a renewal, in microseconds; at least a minute
+    -- The largest TTL plus hand-over delay, or minimum hold, of all grants so far, in microseconds; at least a minute. When the epoch changes,
+    -- no lock is granted for this time, because the new server may not know the last grants.
+    longest_ttl_us    bigint      NOT NULL
 );
 
 INSERT INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us)
@@ -57,7 +60,7 @@ CREATE UNLOGGED TABLE rowlock_lease_waiter (
     id          uuid        NOT NULL, -- a random id of this row
     channel     text COLLATE "C" NOT NULL, -- the channel on which the process listens for notifications; empty if the process does not listen
     seen_at     timestamptz NOT NULL, -- when the process last confirmed that it still waits; after 3 s the process counts as dead
-    callable    boolean     NOT NULL DEFAULT true, -- true if a release may choose the process; false after the process was granted the lock
+    callable    boolean     NOT NULL DEFAULT true, -- true if a release may choose the process as the next holder; false after the process was granted the lock
     -- The columns from here on are the waiter's request for the lock. A release can grant this request in the statement that releases the lock.
     nonce       uuid        NULL,                -- the nonce of the request; NULL if the waiter has stored no request
     holder      text        NOT NULL DEFAULT '',

@@ -8,18 +8,19 @@ CREATE TABLE rowlock_lease (
     namespace    TEXT    NOT NULL COLLATE BINARY,
     name         TEXT    NOT NULL COLLATE BINARY,
     token        INTEGER NOT NULL, -- the token of the newest grant, which may have ended; 0 if the lock was never granted
-    nonce        TEXT    NULL,     -- the nonce of the request that was granted; while the lock is shared, a nonce that stands for all readers; NULL after the release
+    nonce        TEXT    NULL,     -- the nonce of the request that was granted; while readers hold the lock, a nonce that stands for all of them; NULL after the release
     holder       TEXT    NOT NULL, -- the holder's description of itself, for people
     note         TEXT    NOT NULL, -- why the lock is held, for people
     acquired_at  INTEGER NOT NULL, -- when the lock was granted
-    expires_at   INTEGER NOT NULL, -- when the lease ends, unless the holder renews it before; while the lock is shared, when the last share ends
-    held_until   INTEGER NOT NULL, -- until this time no other holder is granted the lock. A release sets 0, so that the lock is free
-                                   -- even if the clock is set back; with a reservation or a minimum hold, it sets the time when that ends
-    reserved_for TEXT    NULL,     -- the waiter for which the last release reserved the lock until held_until (for 50 ms); while the lock is shared,
-                                   -- a waiter for an exclusive grant, or NULL; NULL while the lock is held exclusively
+    expires_at   INTEGER NOT NULL, -- when the lease ends, unless the holder renews it before; while readers hold the lock, when the last of their leases ends
+    held_until   INTEGER NOT NULL, -- until this time no other holder is granted the lock. A release sets the end of the reservation or
+                                   -- of the minimum hold. Without either it sets 0, so that the lock is free even if the clock is set back
+    reserved_for TEXT    NULL,     -- the waiter for which the last release reserved the lock until held_until (for 50 ms). NULL while a writer
+                                   -- holds the lock. While readers hold the lock: a writer that waits, or NULL
     done         TEXT    NULL,     -- the last tick that a release recorded as done; NULL if there is none
-    readers      TEXT    NULL,     -- the shares of the lock, a JSON object: the expiry of each share under its nonce; NULL while the lock is not shared
-    writer_until INTEGER NULL,     -- until this time no reader joins, because a waiter for an exclusive grant waits; NULL if there is none
+    readers      TEXT    NULL,     -- the leases of the readers that hold the lock: a JSON object with the nonce of each lease as key, and the
+                                   -- expiry of the lease as value. NULL if no reader holds the lock
+    writer_until INTEGER NULL,     -- until this time no further reader is granted the lock, because a writer waits; NULL if no writer waits
     PRIMARY KEY (namespace, name)
 ) WITHOUT ROWID;
 
@@ -29,7 +30,9 @@ CREATE TABLE rowlock_lease_meta (
     floor             INTEGER NOT NULL, -- every future grant has a larger token than this number
     epoch             TEXT    NOT NULL, -- identifies the database that grants the locks; empty before the first grant
     quarantined_until INTEGER NOT NULL, -- until this time no lock is granted, because the epoch has changed
-    longest_ttl_us    INTEGER NOT NULL  -- the longest time for which a grant has closed a lock without a renewal, in microseconds; at least a minute
+    -- The largest TTL plus hand-over delay, or minimum hold, of all grants so far, in microseconds; at least a minute. When the epoch changes,
+    -- no lock is granted for this time, because the new server may not know the last grants.
+    longest_ttl_us    INTEGER NOT NULL
 );
 
 INSERT INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us)

@@ -1,6 +1,6 @@
 -- Parameters: namespace, resource; namespace, resource again; all in base64.
--- Result: token and nonce of the mark, and then token and nonce of the mark in the transaction's snapshot (NULL if the snapshot has no mark); no row if the resource was never sealed.
--- Promise: no other transaction changes the mark before this one ends. The lock is LOCK IN SHARE MODE, because MariaDB does not support FOR SHARE. The subquery reads without a lock: it shows whether the transaction began to read before the seal.
+-- Result: the token and nonce of the newest mark, and the token and nonce of the mark in the transaction's snapshot (NULL if the snapshot has no mark). The result is empty if the resource was never sealed.
+-- Promise: no other transaction changes the mark until this transaction ends. The lock is LOCK IN SHARE MODE, because MariaDB does not support FOR SHARE. The subquery reads without a lock, and so sees the snapshot: a mark that differs from the newest mark shows that the transaction began to read before the seal.
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
        f.token, f.nonce, s.token, s.nonce
   FROM rowlock_lease_fence AS f

@@ -1,6 +1,6 @@
--- Parameters: namespace in base64, 1 for every namespace, else 0.
--- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era (the number of resets), microseconds since the mark was sealed or reset.
--- Promise: reads only, and waits for no transaction. LIMIT overrides the session's sql_select_limit. The two comments override its sql_big_selects: MariaDB executes the first, MySQL the second.
+-- Parameters: namespace in base64; 1 to select the marks of every namespace, 0 to select those of the first parameter.
+-- Result: one row for each mark, ordered by namespace and resource. Columns: namespace, resource, token, domain, era (the number of resets), microseconds since the mark was sealed or reset.
+-- Promise: reads only, and waits for no transaction. The LIMIT overrides the session's sql_select_limit. The two comments override the session's sql_big_selects: MariaDB executes the first, MySQL the second.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
 SELECT /*+ SET_VAR(sql_big_selects = 1) */
        f.namespace, f.resource, f.token, f.domain, f.era,

@@ -1,4 +1,4 @@
--- Parameters: namespace, resource, both in base64, nonce, domain in base64.
+-- Parameters: namespace, resource, nonce, domain; namespace, resource and domain are in base64.
 -- Result: none; ignore the number of affected rows, because it depends on a flag of the connection.
 -- Promise: waits for every transaction that has checked the mark, and then locks it. If the mark is of the same domain, gives it a larger token, which is at least the microseconds since 1970. The server executes assignments from left to right. The other assignments compare the old domain with the new domain, so domain is assigned last.
 INSERT INTO rowlock_lease_fence (namespace, resource, token, nonce, domain, sealed_at)

@@ -1,6 +1,6 @@
 -- Parameters: none; 'rowlock namespace' and 'rowlock resource' are replaced by the names in hexadecimal digits.
 -- Result: none.
--- Promise: rejects every row that a session writes without a check by the lease that sealed the resource last. The trigger runs with the rights of the user that creates it. It locks the mark, because a plain SELECT reads the transaction's snapshot. If the session has made no check, the trigger takes no lock, because for a missing row that would lock a gap of the index.
+-- Promise: rejects every row that a session writes without a check by the lease that sealed the resource last. The trigger runs with the rights of the user that creates it. It locks the mark, because a plain SELECT reads the transaction's snapshot. If the session has made no check, the trigger does not read the mark: if the mark did not exist, the locking read would lock a gap of the index, and a seal would wait.
 CREATE TRIGGER rowlock_protected_fence_update BEFORE UPDATE ON rowlock_protected FOR EACH ROW
 BEGIN
     DECLARE nonces TEXT CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULLIF(CONVERT(@rowlock_nonces USING ascii), x'');

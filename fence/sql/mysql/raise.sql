@@ -1,6 +1,6 @@
--- Parameters: namespace, resource, both in base64, token, nonce, domain in base64.
+-- Parameters: namespace, resource, token, nonce, domain; namespace, resource and domain are in base64.
 -- Result: none; ignore the number of affected rows, because it depends on a flag of the connection.
--- Promise: waits for every transaction that has checked the mark, and then locks it. Raises the mark if its token is smaller and of the same domain. The server executes assignments from left to right. The other assignments compare the old token with the new token, so token is assigned last. The column domain is assigned before token: if the mark is raised, its domain then equals the new domain.
+-- Promise: waits for every transaction that has checked the mark, and then locks it. Raises the mark if its token is smaller than the new token and of the same domain. The server executes assignments from left to right. The other assignments compare the old token with the new token, so token is assigned last. The column domain is assigned before token: if the mark is raised, its domain then equals the new domain.
 INSERT INTO rowlock_lease_fence (namespace, resource, token, nonce, domain, sealed_at)
 VALUES (FROM_BASE64(?), FROM_BASE64(?), ?, ?, FROM_BASE64(?), UTC_TIMESTAMP(6))
     ON DUPLICATE KEY UPDATE

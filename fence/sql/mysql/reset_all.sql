@@ -1,4 +1,4 @@
--- Parameters: namespace in base64, 1 for every namespace, else 0.
+-- Parameters: namespace in base64; 1 to select the marks of every namespace, 0 to select those of the first parameter.
 -- Result: none.
 -- Promise: the marks then belong to no lease, and any token of any domain raises them. Waits for every transaction that has checked one of the marks. Because of the LIMIT, it also runs in a session with sql_safe_updates.
 UPDATE rowlock_lease_fence

@@ -1,5 +1,5 @@
 -- Parameters: the time in microseconds for which a mark must not have been sealed; the last mark of the previous batch, as its namespace, its namespace again and its resource, in base64; the largest number of marks.
--- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era (the number of resets), microseconds since the mark was sealed or reset.
+-- Result: one row for each mark, ordered by namespace and resource. Columns: namespace, resource, token, domain, era (the number of resets), microseconds since the mark was sealed or reset.
 -- Promise: locks the returned marks until the transaction ends, and skips marks that a transaction has checked. It reads the lock table without locks, so that no renewal waits. The two comments override the session's sql_big_selects: MariaDB executes the first, MySQL the second.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
 SELECT /*+ SET_VAR(sql_big_selects = 1) */

@@ -1,5 +1,5 @@
--- Parameters: $1 namespace, $2 1 for every namespace, else 0.
--- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era (the number of resets), microseconds since the mark was sealed or reset.
+-- Parameters: $1 namespace; $2 is 1 to select the marks of every namespace, and 0 to select those of $1.
+-- Result: one row for each mark, ordered by namespace and resource. Columns: namespace, resource, token, domain, era (the number of resets), microseconds since the mark was sealed or reset.
 -- Promise: reads only, and waits for no transaction.
 SELECT f.namespace, f.resource, f.token, f.domain, f.era,
        (extract(epoch FROM clock_timestamp() - f.sealed_at)::float8 * 1e6::float8)::bigint AS age_us

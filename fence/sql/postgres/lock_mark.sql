@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace, $2 resource.
 -- Result: token and era (the number of resets) of the mark, or no row if there is none.
--- Promise: no other transaction changes the mark before this one ends, and every transaction that has checked the mark has ended.
+-- Promise: no other transaction changes the mark until this transaction ends, and every transaction that has checked the mark has ended.
 WITH turn AS MATERIALIZED (
     -- While a transaction has this advisory lock or waits for it, every later check fails: see check.sql.
     SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(

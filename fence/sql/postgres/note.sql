@@ -1,4 +1,4 @@
--- Parameters: $1 slot, $2 operation.
+-- Parameters: $1 slot, $2 operation (the number of the transaction).
 -- Result: none.
 -- Promise: the row has this operation if and only if the transaction commits. The transaction locks the row until it ends.
 INSERT INTO rowlock_lease_outcome (slot, operation, committed_at)

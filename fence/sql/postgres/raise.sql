@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace, $2 resource, $3 token, $4 nonce, $5 domain.
 -- Result: none.
--- Promise: waits for every transaction that has checked the mark, and then locks it. Raises the mark if its token is smaller and of the same domain.
+-- Promise: waits for every transaction that has checked the mark, and then locks it. Raises the mark if its token is smaller than the new token and of the same domain.
 WITH turn AS MATERIALIZED (
     -- While a transaction has this advisory lock or waits for it, every later check fails: see check.sql.
     SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(

@@ -1,4 +1,4 @@
--- Parameters: $1 namespace, $2 1 for every namespace, else 0.
+-- Parameters: $1 namespace; $2 is 1 to select the marks of every namespace, and 0 to select those of $1.
 -- Result: none.
 -- Promise: the marks then belong to no lease, and any token of any domain raises them. Waits for every transaction that has checked one of the marks.
 UPDATE rowlock_lease_fence

@@ -1,5 +1,5 @@
 -- Parameters: $1 the time in microseconds for which a mark must not have been sealed; the last mark of the previous batch, as $2 its namespace, $3 its namespace again and $4 its resource; $5 the largest number of marks.
--- Result: one row for each mark, ordered by namespace and resource: namespace, resource, token, domain, era (the number of resets), microseconds since the mark was sealed or reset.
+-- Result: one row for each mark, ordered by namespace and resource. Columns: namespace, resource, token, domain, era (the number of resets), microseconds since the mark was sealed or reset.
 -- Promise: locks the returned marks until the transaction ends, and skips marks that a transaction has checked. It reads the lock table without locks, so that no renewal waits.
 SELECT f.namespace, f.resource, f.token, f.domain, f.era,
        (extract(epoch FROM clock_timestamp() - f.sealed_at)::float8 * 1e6::float8)::bigint AS age_us

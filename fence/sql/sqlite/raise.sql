@@ -1,6 +1,6 @@
 -- Parameters: ?1 namespace, ?2 resource, ?3 token, ?4 nonce, ?5 domain.
 -- Result: none.
--- Promise: raises the mark if its token is smaller and of the same domain.
+-- Promise: raises the mark if its token is smaller than the new token and of the same domain.
 INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
 VALUES (?1, ?2, ?3, ?4, ?5, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)
     ON CONFLICT (namespace, resource) DO UPDATE
