@@ -25,7 +25,7 @@ type bloat struct {
 }
 
 // bloats measures the size of the lease table and of its indexes. Before that, clients acquire and release a hundred
-// names many times. The server does not flush to disk. That makes the measurement faster, and does not affect the size.
+// names many times. The server does not flush to disk, because the measurement is then faster and the size is the same.
 func (b *bench) bloats(ctx context.Context, s store) ([]report.Row, error) {
 	d := s.sql
 	at, err := s.serve(ctx, b.world)

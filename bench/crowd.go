@@ -30,7 +30,7 @@ type crowd struct {
 
 // crowds measures each crowd once per round, and returns the medians of the rounds. After a crowd has failed, it is not
 // measured again. The parameter before is a function that measures a baseline for a crowd, for the length of a round.
-// If it is not nil, crowds calls it before each measurement of a crowd.
+// If before is not nil, crowds calls this function before each measurement of a crowd.
 func (b *bench) crowds(ctx context.Context, s store, at []string, r runs, all []crowd, before func(context.Context, crowd, time.Duration)) ([]report.Row, error) {
 	repeats, failed := make([][]map[string]float64, len(all)), make([]error, len(all))
 	for repeat := range r.rounds {

@@ -33,7 +33,7 @@ func (b *bench) cut(ctx context.Context, s store, at []string, l lock, figures m
 		p.Cut()
 	}
 	// An error means that the waiter did not get the lock in time. The server then still considers the cut connection
-	// alive. The table shows no figure for that.
+	// alive. The table then shows no figure.
 	if got, err := b.first(ctx, waiter, "got"); err == nil {
 		figures["cut_next_ms"] = ms(got.Sub(began))
 	}

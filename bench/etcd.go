@@ -33,8 +33,8 @@ func etcdStore(nodes int) store {
 				}
 				return etcdlock.New(client), func() { _ = client.Close() }, nil
 			}),
-			// Two mutexes of one session do not exclude each other. So each member needs its own session,
-			// which is more work for the cluster.
+			// Two mutexes of one session do not exclude each other. So each member needs its own session, and the
+			// cluster has to keep more sessions alive.
 			{name: "concurrency.Mutex, a session each", kind: report.Peer, floor: bareEtcd, most: 150, keeps: true, open: etcdMutex},
 		},
 	}

@@ -36,7 +36,8 @@ type task struct {
 	Slots   int           // if not 0, each member acquires any of this number of slots; only for rowlock
 }
 
-// party is the part of a crowd in one process: its own clients, and members that want the same lock.
+// party is the part of a crowd that runs in one process. It has clients of its own, and members that all want the same
+// lock.
 type party struct {
 	members []acquirer
 	close   func()

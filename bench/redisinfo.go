@@ -26,7 +26,7 @@ func redisVersion(ctx context.Context, at []string) (string, error) {
 }
 
 // These variables name the commands that are counted. Redis counts a command that a script calls as if a client had
-// sent it. So only those commands are counted that clients send, and that no script of the measured libraries calls.
+// sent it. So these variables name only commands that clients send, and that no script of the measured libraries calls.
 var (
 	countRequests = countCommands("set|eval|evalsha|blpop|rpush|subscribe|unsubscribe|ping")
 	// Used for a library whose scripts call SET. SET is not counted there.

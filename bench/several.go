@@ -98,7 +98,8 @@ func ticks(locker *rowlock.Locker) func(context.Context) error {
 	}
 }
 
-// timesOneCycle formats how many times longer the median of a row is than that of a cycle of one name.
+// timesOneCycle divides the median time of the row r by the median time of an acquire and release of one name. The
+// result is formatted for a table cell.
 func timesOneCycle(r report.Row) string {
 	ratio, ok := r.Figures["ratio_p50"]
 	if !ok {

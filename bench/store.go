@@ -61,8 +61,8 @@ func (s store) meter(ctx context.Context, at []string, l lock) (meter, func(), e
 	return count(ctx, at)
 }
 
-// variant reports whether l is a lock of rowlock that differs from another measured lock only in its driver
-// or an option.
+// variant reports whether l is a lock of rowlock that is a variant of another measured lock: the two differ only in the
+// driver or in an option.
 func (s store) variant(l lock) bool {
 	return l.kind == report.Rowlock && !slices.Contains(s.many, l.name)
 }

@@ -62,7 +62,7 @@ func tables() []table {
 		{"death", oneServer, true, func(p plan) string { return fmt.Sprintf("median of %d, with a TTL of %s", p.deaths, p.ttl) }, (*bench).deaths,
 			[]report.Column{
 				report.Of("holder killed: the next process has the lock after", "killed_next_ms", millis),
-				report.Of("holder cut off: it notices after", "cut_lost_ms", millis), report.Of("holder cut off: the next process has the lock after", "cut_next_ms", millis)}},
+				report.Of("holder cut off: the holder notices after", "cut_lost_ms", millis), report.Of("holder cut off: the next process has the lock after", "cut_next_ms", millis)}},
 		{"held", oneServer, true, func(p plan) string { return fmt.Sprintf("%d leases in one process for %s", p.leases, p.hold) }, (*bench).held,
 			[]report.Column{report.Of("leases", "leases", report.Count), report.Of("still held", "still", report.Count),
 				report.Of("requests per s", "counted_per_s", report.Tenths), report.Of("goroutines", "goroutines", report.Count),

@@ -9,10 +9,10 @@ import (
 
 // three is a baseline for the hand-over of a lease row. It consists of three updates of a row, one after the other,
 // each flushed to disk. There is one such baseline for each kind of connection. The three updates stand for the cost of
-// a hand-over that does not notify the next process. They are measured just before the crowd of rowlock that is
-// compared with them, because the speed of a disk may double within an hour. Each baseline is measured twice: without
-// delays, and with a delay before each update. The delay is as long as a holder keeps the lock. The delay matters
-// because a machine is slower just after it was idle.
+// a hand-over that does not notify the next process. The three updates are measured just before the crowd of rowlock
+// that is compared with them, because the speed of a disk may double within an hour. Each baseline is measured twice:
+// without delays, and with a delay before each update. The delay is as long as a holder keeps the lock. The delay
+// matters because a machine is slower just after it was idle.
 type three []*threeUpdate
 
 type threeUpdate struct {

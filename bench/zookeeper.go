@@ -31,8 +31,8 @@ func zooKeeperStore(servers int) store {
 				backend := zklock.New(at)
 				return backend, backend.Close, nil
 			}),
-			// This library's Lock ignores ctx. So its waiters cannot give up at the end of a measurement: each waiter
-			// still acquires the lock once.
+			// The Lock of go-zookeeper ignores ctx. So a waiter of this lock cannot give up at the end of a
+			// measurement. Each waiter still acquires the lock once.
 			{name: "go-zookeeper's Lock", kind: report.Peer, floor: bareZooKeeper, most: 150, keeps: true, open: zooKeeperLock},
 		},
 	}

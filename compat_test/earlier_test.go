@@ -18,8 +18,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// The variable before contains the SQL statements of an older version of rowlock. It is the last version whose tables
-// had no row for each waiter.
+// The variable before contains the SQL statements of an older version of rowlock. That older version is the last one
+// whose tables had no row for each waiter.
 //
 //go:embed testdata/before_waiters
 var before embed.FS
@@ -122,8 +122,8 @@ func (e *earlier) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, nil
 }
 
-// notRenewed is called when a renewal changed no row. It tells whether the lease is lost,
-// or another transaction had only locked the lease's row.
+// notRenewed is called when a renewal changed no row. notRenewed tells whether the lease is lost, or whether another
+// transaction had only locked the lease's row.
 func (e *earlier) notRenewed(ctx context.Context, g driver.Grant) (driver.Outcome, error) {
 	now := map[string]string{"postgres": "clock_timestamp()", "mysql": "UTC_TIMESTAMP(6)", "mariadb": "UTC_TIMESTAMP(6)", "sqlite": "(julianday('now') - 2440587.5) * 86400000000"}
 	alive := 0

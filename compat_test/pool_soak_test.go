@@ -250,9 +250,9 @@ func (s *soak) note(what func()) {
 	what()
 }
 
-// works runs jobs until ctx ends. Each job is a transaction under a lock. Half of the jobs take longer than the TTL,
-// so their leases must be renewed. There are as many lock names as connections in the pool,
-// so transactions under locks can use the whole pool. Two workers compete for some of the names.
+// works runs jobs until ctx ends. Each job is a transaction under a lock. Half of the jobs take longer than the TTL, so
+// their leases must be renewed. The number of lock names is the size of the pool. So transactions under locks can use
+// all connections of the pool. Two workers compete for some of the names.
 func (s *soak) works(ctx context.Context, locker *rowlock.Locker, i int) {
 	for ctx.Err() == nil {
 		err := locker.Do(ctx, fmt.Sprintf("job %d", i%soakPool), func(ctx context.Context, _ *rowlock.Lease) error { return s.job(ctx) })
@@ -339,8 +339,8 @@ func (s *soak) calm(t *testing.T, length time.Duration) {
 	}
 }
 
-// excused reports whether a fault explains the lost lease. Such a fault lasted at least a quarter of the TTL,
-// and did not end more than one TTL before the loss.
+// excused reports whether a fault explains the lost lease. A fault explains the loss if it lasted at least a quarter of
+// the TTL, and if it ended at most one TTL before the loss or was still going on.
 func (s *soak) excused(l loss) bool {
 	for _, f := range s.faults {
 		if f.begin.Before(l.at) && f.end.After(l.at.Add(-soakTTL)) && f.end.Sub(f.begin) >= soakTTL/4 {

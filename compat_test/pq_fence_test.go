@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// With lib/pq, a call of a guard returns when its context ends, no matter at which of its statements the server stops
-// answering.
+// A fence.Guard makes a database reject writes of old lease holders. With lib/pq, each call of a Guard returns when the
+// context of the call ends. This holds no matter at which statement of the call the server stops answering.
 func TestASilentServerHoldsNoGuardUpWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

@@ -51,7 +51,7 @@ func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
 	require.NoError(t, lease.Release(t.Context()))
 }
 
-// With lib/pq, the backend detects whether connection attempts have a timeout. It does so for every way
+// With lib/pq, the backend detects whether connection attempts have a timeout. The backend detects this for every way
 // to open a *sql.DB.
 func TestUnboundedConnectsWithPQ(t *testing.T) {
 	t.Parallel()

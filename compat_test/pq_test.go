@@ -54,8 +54,9 @@ func TestLossWithPQ(t *testing.T) {
 	require.NoError(t, second.Release(t.Context()))
 }
 
-// If the state of a lib/pq session is unknown, the backend closes the session and does not return it to the pool.
-// So no lock stays held after a call was cancelled at any moment and its grant was released.
+// If the state of a lib/pq session is unknown, the backend closes the session and does not return it to the pool. So no
+// lock stays held by accident. The test cancels Acquire at many different moments, and releases the lock if it was
+// granted.
 func TestDoubtWithPQ(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)

@@ -52,8 +52,9 @@ func eachFleet(t *testing.T, do func(t *testing.T, f fleet)) {
 func (f fleet) earlier(t *testing.T) driver.Backend { return newEarlier(t, f.open(), f.server) }
 func (f fleet) present() driver.Backend             { return f.now(f.open()) }
 
-// ready creates the tables and grants one lock. A client of this version makes that grant: the first grant of a lock
-// needs its own statements, and the variable before does not contain them.
+// ready creates the tables and grants one lock. A client of this version makes that grant. The older version cannot
+// make it in this test: the first grant of a lock needs special statements, and the test has no copy of the older
+// version's special statements.
 func (f fleet) ready(t *testing.T) *sql.DB {
 	db := f.open()
 	require.NoError(t, migrations.Up(t.Context(), db, f.dialect))
@@ -92,7 +93,8 @@ func TestRollingUpgrade(t *testing.T) {
 	})
 }
 
-// relay counts the grants of one lock that all clients acquire, and the clients that hold it.
+// relay counts, for a lock that all clients acquire repeatedly, how often it was granted and how many clients hold it
+// now.
 type relay struct {
 	inside           atomic.Int32
 	newest           atomic.Uint64
@@ -148,8 +150,8 @@ func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *
 }
 
 // If a client of the older version releases a lock with a minimum hold, no client of this version can acquire the lock
-// during that time. On Postgres and SQLite there is an exception for a waiter that missed its reservation just before
-// (docs/compatibility.md).
+// during that time. On Postgres and SQLite there is one exception: a release reserved the lock for a waiter, and the
+// waiter did not acquire it in time (docs/compatibility.md).
 func TestRollingMinHold(t *testing.T) {
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
@@ -167,7 +169,8 @@ func TestRollingMinHold(t *testing.T) {
 			_, err := present.Acquire(t.Context(), "job", rowlock.Wait(2*time.Second))
 			waited <- err
 		}()
-		if f.dialect == migrations.MySQL { // the release of this version reads the queue in which this waiter is
+		// Waits until the waiter is in the queue, because a release by this version reads the queue.
+		if f.dialect == migrations.MySQL {
 			require.Eventually(t, func() bool {
 				n := 0
 				return db.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL").Scan(&n) == nil && n == 1

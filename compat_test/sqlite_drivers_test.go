@@ -16,9 +16,9 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// sqllock keeps the driver contract with other SQLite drivers than modernc's. One of them takes a minute to build,
-// and two register the same name in database/sql. So each driver has its own build tag,
-// and only `make compat` builds them.
+// sqllock keeps the driver contract with other SQLite drivers than modernc's. One of these drivers takes a minute to
+// build, and two of them register the same name in database/sql. So each driver has its own build tag, and only `make
+// compat` builds them.
 func TestConformanceOfSQLiteDrivers(t *testing.T) {
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
 		path := filepath.Join(tb.TempDir(), "locks.db")
@@ -43,7 +43,7 @@ func TestConformanceOfSQLiteDrivers(t *testing.T) {
 	})
 }
 
-// file is a SQLite file as a store. Only one client at a time can write to it.
+// file is a store in a SQLite file. Only one client at a time can write to it.
 type file struct{ *inprocess.Harness }
 
 func (file) Solitary() {}

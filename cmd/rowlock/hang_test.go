@@ -76,7 +76,7 @@ func TestLockedFileIsUnavailable(t *testing.T) {
 }
 
 // unavailable checks that rowlock exits with code 69 within hangLimit, and that rowlock ran no command. The function
-// may run in any goroutine. So if a check fails, the function marks the test as failed, and does not end the test.
+// may run in any goroutine. So if a check fails, unavailable marks the test as failed, and does not end the test.
 func unavailable(tb testing.TB, w workplace, args []string) {
 	start := time.Now()
 	output, err := w.command(tb, hangLimit, "rowlock", args...).CombinedOutput()

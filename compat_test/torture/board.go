@@ -11,7 +11,8 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// reader acquires a share of the board, and holds it for so long that the board almost always has a reader.
+// reader acquires the lock named board with rowlock.Shared. It holds the lock for so long that the board almost always
+// has a reader.
 func (w *worker) reader(ctx context.Context, r *rand.Rand) {
 	limit := rowlock.Wait(relayWait)
 	if r.IntN(4) == 0 {
@@ -31,7 +32,7 @@ func (w *worker) reader(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// writer acquires the board exclusively. It must be served although readers keep coming.
+// writer acquires the board exclusively. The writer must be served although readers keep coming.
 func (w *worker) writer(ctx context.Context, r *rand.Rand) {
 	h, ok := w.acquire(ctx, w.locker.Acquire, history.Board, rowlock.Wait(relayWait))
 	if !ok {

@@ -24,8 +24,9 @@ const (
 // stubborn is how many times a holder retries a write that was rejected.
 const stubborn = 6
 
-// chain does the work of a holder. It reads the ends of the chains once. Then it runs a few transactions that append
-// to all chains, mostly without checking the lease. After a rejected write it retries.
+// chain does the work of a holder. A chain is the list of all writes to one resource. Each write in it records which
+// write the writer had read before. The holder first reads the last write of each of its chains. Then it runs a few
+// transactions that append to all of them, mostly without checking the lease. After a rejected write it retries.
 func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tempo, sealer rowlock.Sealer, fenced bool, resources ...string) {
 	h, ok := w.acquire(ctx, w.locker.Acquire, name, append(fencedBy(sealer), rowlock.Wait(longestWait))...)
 	if !ok {
@@ -37,7 +38,9 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tem
 		return
 	}
 	if w.mutant.blind {
-		time.Sleep(w.TTL / 10) // this defect leaves a window between the first read and the first write
+		// The defect "blind" does not fence reads. This delay gives other holders time to write between the first read
+		// and the first write.
+		time.Sleep(w.TTL / 10)
 	}
 	refused := 0
 	for range 1 + r.IntN(4) {
@@ -58,7 +61,7 @@ func (w *worker) chain(ctx context.Context, r *rand.Rand, name string, usual tem
 	h.look()
 }
 
-// fencedBy returns the option for sealer, or none if sealer is nil.
+// fencedBy returns the option rowlock.Fenced with this sealer. If sealer is nil, it returns no option.
 func fencedBy(sealer rowlock.Sealer) []rowlock.Option {
 	if sealer == nil {
 		return nil
@@ -113,7 +116,8 @@ func (c *chained) attempt(fenced bool, fn func(context.Context, *sql.Tx) error) 
 
 var errNotCommitted = errors.New("before the commit")
 
-// within runs a transaction without a helper of the library, at any isolation level.
+// within runs a transaction with database/sql, at a random isolation level. It does not use the library's own function
+// for transactions, Guard.Tx.
 func (c *chained) within(ctx context.Context, fenced bool, fn func(context.Context, *sql.Tx) error) error {
 	conn, err := c.data.Conn(ctx)
 	if err != nil {
@@ -122,7 +126,9 @@ func (c *chained) within(ctx context.Context, fenced bool, fn func(context.Conte
 	defer conn.Close() //nolint:errcheck // Close returns the connection to the pool
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: c.data.levels[c.random.IntN(len(c.data.levels))]})
 	if err != nil {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // SQLite may have begun the transaction despite the error
+		// SQLite may have begun the transaction despite the error. With driver.ErrBadConn, database/sql closes the
+		// connection and does not return it to the pool.
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		return errors.Join(errNotCommitted, err)
 	}
 	defer func() { _ = tx.Rollback() }()

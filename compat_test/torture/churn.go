@@ -39,8 +39,9 @@ func (w *worker) churn(ctx context.Context, r *rand.Rand, name string, usual tem
 	}
 }
 
-// relayWait is how long a waiter of the relay waits. It is longer than the limit of the checker for a waiter
-// that was suspended during a release, so that the checker sees when the waiter exceeds the limit.
+// relayWait is how long a waiter waits for the lock named relay. The checker has a limit for this wait, even for a
+// waiter that was suspended during a release. relayWait is longer than that limit. So a waiter that exceeds the limit
+// is still waiting, and the checker sees it.
 const relayWait = 30 * time.Second
 
 // relay competes with all other workers for one name, and releases the name after each grant.

@@ -13,23 +13,26 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// The dense mode adds loops to each worker. These loops hold hundreds of names for about a millisecond each, so a run makes ten
-// times as many acquisitions under the same faults. Each of these names has a chain behind the fence.
+// The dense mode adds loops to each worker. The dense loops use hundreds of names, and hold each for about a
+// millisecond. So a run makes ten times as many acquisitions under the same faults. Each of these names has a chain
+// behind the fence.
 const (
 	denseNames = 300
-	denseLoops = 10      // the number of loops in each worker
-	crowded    = 10      // the number of names that get half of the requests
-	denseName  = "dense" // names are dense-000 and so on; as the target of a fault, dense means any of these names
+	denseLoops = 10 // the number of loops in each worker
+	crowded    = 10 // the number of names that get half of the requests
+	// The names of the locks are dense-000, dense-001 and so on. A fault whose target is dense may hit the holder of
+	// any of them.
+	denseName = "dense"
 )
 
 // tempo determines how long a loop holds a lock.
 type tempo struct {
 	hold   time.Duration // the longest usual hold; a few holds are longer
-	seldom int           // the larger this number, the fewer holds are longer: it divides their probability
+	seldom int           // a divisor of the probability of a long hold: 2 makes long holds half as frequent
 }
 
-// dense acquires one of many names. Every other request goes through all names in order, so each name is granted repeatedly. One
-// hold in ten appends to the chain of its name.
+// dense acquires one of many names. Every other request goes through all names in order, so each name is granted
+// repeatedly. In one of ten cases, the loop appends to the chain of the name while it holds the name.
 func (w *worker) dense(ctx context.Context, r *rand.Rand) {
 	n := r.IntN(crowded)
 	if turn := w.walked.Add(1); turn%2 == 0 {

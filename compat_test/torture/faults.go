@@ -141,7 +141,9 @@ func (r *run) hitNetwork(ctx context.Context, s step, e *history.Event) {
 		all.each((*faultproxy.Proxy).Cut)
 		wait(ctx, s.For)
 		all.each((*faultproxy.Proxy).Restore)
-		e.Hit = true // the proxies do not count bytes that they have dropped
+		// This fault always counts as a hit. The check at the end of this method cannot see it, because the proxies do
+		// not count bytes that they drop.
+		e.Hit = true
 	case slow:
 		all.each(func(p *faultproxy.Proxy) { p.Delay(time.Duration(s.N) * time.Millisecond) })
 		wait(ctx, s.For)
@@ -158,8 +160,9 @@ func (r *run) hitNetwork(ctx context.Context, s step, e *history.Event) {
 	e.Hit = e.Hit || all.sent() > before
 }
 
-// evict releases a live lease by force. The holder detects the release at its next renewal. If s.N is set, the holder is
-// suspended until another process has acquired the lock. The holder resumes while it may still trust its lease.
+// evict releases a live lease by force. The holder detects the release at its next renewal. If s.N is set, the holder
+// is suspended until another process has acquired the lock. The holder then continues to run, while it may still trust
+// its lease.
 func (r *run) evict(ctx context.Context, s step) {
 	p, held := r.fleet.awaitHolder(s.Name, r.ttl/4)
 	if p == nil {
@@ -180,7 +183,7 @@ func (r *run) evict(ctx context.Context, s step) {
 	e := history.Event{Kind: history.Evict, Name: held.Name, Token: held.Token, Victim: p.worker, Outcome: history.OK, Wall: time.Now().UnixNano(), At: history.Now()}
 	token := driver.Token(held.Token)
 	if r.anonymous {
-		token, e.Victim = 0, 0 // forces the release for any holder, whatever its token
+		token, e.Victim = 0, 0 // token 0 releases the lock for any holder
 	}
 	// The event is also written before the request: the request may arrive although its reply gets lost.
 	begin := e

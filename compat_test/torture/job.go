@@ -23,10 +23,13 @@ type job struct {
 	Dense  bool
 }
 
-// Each worker runs these loops, which are named after their locks. Only the churns and the relay have no chain.
+// Each worker runs the loops below. Each loop acquires locks with the given names. Some loops also append to a chain: a
+// list of writes, in which each write records which write the writer had read before. The churn loops and the relay
+// loop write nothing.
 const (
-	chains = 2 // the names chain-0 and chain-1: read, work, and write behind the fence
-	churns = 3 // the names churn-0 and so on: acquire and release only
+	// the locks chain-0 and chain-1: the loop reads the chain, works, and appends to the chain with a fenced write
+	chains = 2
+	churns = 3 // the locks churn-0, churn-1 and churn-2: the loop only acquires and releases
 )
 
 const (
@@ -35,15 +38,16 @@ const (
 	relayName   = "relay"   // all workers wait for this lock
 )
 
-// togetherNames are the names that calls of AcquireAll acquire together. Other loops acquire one of them.
+// togetherNames are the names that calls of AcquireAll acquire together. Some loops acquire only one of these names.
 var togetherNames = []string{"together-0", "together-1", "together-2"}
 
-// slotNames are the names of the slots. A call of AcquireAny acquires one of them. There are more loops than slots.
+// slotNames are the names of the slots. A call of AcquireAny acquires one of them. More loops request a slot than there
+// are slots, so some of them must wait.
 var slotNames = rowlock.Slots("slot", slots)
 
 const (
 	slots     = 3
-	onceName  = "once" // a job that runs once for each tick, and a chain
+	onceName  = "once" // the lock of a job that runs once for each tick; the job appends to a chain
 	tickEvery = 500 * time.Millisecond
 )
 

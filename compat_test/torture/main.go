@@ -65,7 +65,7 @@ func command() int {
 	backends := flag.String("backend", "postgres", "the stores to test, separated by commas, or all")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the plan")
 	flag.DurationVar(&o.long, "for", time.Minute, "how long faults are caused")
-	flag.DurationVar(&o.grace, "grace", 2*time.Minute, "how much longer the run may take if it lacks observations")
+	flag.DurationVar(&o.grace, "grace", 2*time.Minute, "how much longer the run may take if it has not yet made all required observations")
 	flag.DurationVar(&o.ttl, "ttl", time.Second, "of the leases")
 	flag.IntVar(&o.workers, "workers", 4, "processes")
 	flag.DurationVar(&o.pace, "pace", 10*time.Millisecond, "mean delay between two rounds of a worker's loop")

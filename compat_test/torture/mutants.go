@@ -23,22 +23,22 @@ type mutant struct {
 	unchecked, blind, rash, deaf, partial, roomy bool // the worker's code shows what each of these fields changes
 }
 
-// mutants lists the defects. They are tested on SQLite, because they do not depend on the store.
+// mutants lists the defects. All of them are tested on SQLite only, because the defects do not depend on the store.
 var mutants = []mutant{
 	{name: "renewals are never sent", caughtBy: []string{"S3"}, backend: func(b driver.Backend) driver.Backend { return forgetful{bare{b}} }},
 	{name: "a release ends any grant of the lock", caughtBy: []string{"S6"}, backend: func(b driver.Backend) driver.Backend { return rude{bare{b}} }},
 	{name: "a lock that is held is granted", caughtBy: []string{"S4"}, backend: func(b driver.Backend) driver.Backend { return generous{bare{b}} }},
 	{name: "tokens are seconds", caughtBy: []string{"S2"}, backend: func(b driver.Backend) driver.Backend { return &coarse{bare: bare{b}} }},
-	{name: "a crash frees nothing", caughtBy: []string{"L1"}, backend: func(b driver.Backend) driver.Backend { return patient{bare{b}} }},
+	{name: "the lock of a crashed holder stays held", caughtBy: []string{"L1"}, backend: func(b driver.Backend) driver.Backend { return patient{bare{b}} }},
 	{name: "the backend claims weaker tokens than it has", caughtBy: []string{"S12"}, backend: func(b driver.Backend) driver.Backend { return humble{b} }},
-	{name: "the check is left out", caughtBy: []string{"S5", "S5'"}, unchecked: true},
+	{name: "writes are not checked against the fence", caughtBy: []string{"S5", "S5'"}, unchecked: true},
 	{name: "writes are fenced, but reads are not", caughtBy: []string{"S5'"}, blind: true, client: func(c *client) {
 		c.guard, c.sealer, c.pair = c.data.guard(c.data.DB, fence.Lazy()), nil, nil
 	}},
 	{name: "a write is acknowledged before its commit", caughtBy: []string{"W"}, rash: true},
 	{name: "a lease is trusted after its loss was reported", caughtBy: []string{"S7"}, deaf: true},
-	{name: "a call reports all names, and has one", caughtBy: []string{"S13"}, partial: true},
-	{name: "there is one more slot", caughtBy: []string{"S14"}, roomy: true},
+	{name: "AcquireAll reports all names, and holds only one", caughtBy: []string{"S13"}, partial: true},
+	{name: "the names of the slots include one too many", caughtBy: []string{"S14"}, roomy: true},
 	{name: "a job runs although its tick is done", caughtBy: []string{"S15"}, backend: func(b driver.Backend) driver.Backend { return eager{bare{b}} }},
 	{name: "a writer does not wait for readers", caughtBy: []string{"S17"}, backend: func(b driver.Backend) driver.Backend { return ruthless{bare{b}} }},
 	{name: "each reader has a token of its own", caughtBy: []string{"S18"}, backend: func(b driver.Backend) driver.Backend { return &scattered{coarse{bare: bare{b}}} }},
@@ -113,7 +113,7 @@ func (m modest) Acquire(ctx context.Context, r driver.Request) (driver.Grant, er
 	return m.Backend.Acquire(ctx, r)
 }
 
-// scattered issues different tokens to the readers of one epoch.
+// scattered issues different tokens to readers that hold the lock together.
 type scattered struct{ coarse }
 
 func (s *scattered) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -167,7 +167,7 @@ func (p patient) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	return p.Backend.Acquire(ctx, r)
 }
 
-// eager hides the ticks that are done.
+// eager is a backend that does not report which tick is done, so a job runs again for that tick.
 type eager struct{ bare }
 
 func (e eager) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {

@@ -35,7 +35,8 @@ func openRedis(j job) (*client, error) {
 	return c.guarded(db), nil
 }
 
-// openRedlock guards the data with claims, because the tokens of a Redlock are not reliable.
+// openRedlock opens a Redlock store. Its data are in a SQLite file. The fence of this file issues tokens of its own
+// (fence.Guard.Claim), because the tokens of a Redlock are not reliable.
 func openRedlock(j job) (*client, error) {
 	c, db, err := newClient(sqliteData, sqliteDSN(j.Data))
 	if err != nil {

@@ -33,13 +33,15 @@ func newClient(d dialect, dsn string) (*client, *data, error) {
 		return nil, nil, err
 	}
 	db.SetMaxOpenConns(16)
-	db.SetMaxIdleConns(16) // with the default of 2, most calls would open a new connection
+	// database/sql keeps 2 idle connections by default. With so few, most calls would open a new connection.
+	db.SetMaxIdleConns(16)
 	c := new(client)
 	c.then(func() { _ = db.Close() })
 	return c, db, nil
 }
 
-// onOneHandle uses one handle for locks and data. If the store supports it, a grant also seals in the same step.
+// onOneHandle opens the locks and the data with one *sql.DB. The library can then often grant a lock and seal the data
+// in one transaction.
 func onOneHandle(d dialect, dsn func(job) string, backend func(*sql.DB, ...sqllock.Option) *sqllock.Backend) func(job) (*client, error) {
 	return func(j job) (*client, error) {
 		c, db, err := newClient(d, dsn(j))
@@ -57,7 +59,8 @@ var (
 	openSQLite   = onOneHandle(sqliteData, func(j job) string { return sqliteDSN(j.Data) }, sqllock.SQLite)
 )
 
-// openPgx uses two handles, so the guard seals in its own transaction.
+// openPgx opens the locks with a pgx pool and the data with a *sql.DB. So the guard seals the data in its own
+// transaction.
 func openPgx(j job) (*client, error) {
 	c, db, err := newClient(postgresData, postgresDSN(j.Nodes[0]))
 	if err != nil {

@@ -98,7 +98,8 @@ func newPlan(s store, o settings, long time.Duration) plan {
 		return least + time.Duration(r.Int64N(int64(most-least)))
 	}
 	deck := s.deck()
-	first := slices.Concat([]string{kill, stop}, slices.Compact(slices.Sorted(slices.Values(s.dealt(s.own)))), []string{kill, stop}) // a short run also has these faults
+	// These faults come first, so that a short run has them, too.
+	first := slices.Concat([]string{kill, stop}, slices.Compact(slices.Sorted(slices.Values(s.dealt(s.own)))), []string{kill, stop})
 	for at := ttl; at < long; first = nil {
 		dealt := slices.Clone(first)
 		for _, i := range r.Perm(len(deck)) {

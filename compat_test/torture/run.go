@@ -102,7 +102,9 @@ func (r *run) disturb(ctx context.Context, p plan, begin time.Time) error {
 	if r.store.expect.Pruned {
 		beside.Go(func() {
 			for ; ctx.Err() == nil; wait(ctx, 100*time.Millisecond) {
-				if time.Since(begin)/(2*r.ttl)%2 == 0 { // a pruned name has no tick, so ticks are checked between the prunings
+				// Pruning a name forgets its last tick. So rows are pruned only half of the time, and ticks can be
+				// checked in the other half.
+				if time.Since(begin)/(2*r.ttl)%2 == 0 {
 					r.prune(ctx)
 				}
 			}
@@ -129,8 +131,8 @@ func (r *run) prune(ctx context.Context) {
 	}
 }
 
-// inspect records for each lock whether it is still held. The workers have ended, so no lock may be held for longer than the
-// limit for the locks of a worker that crashed.
+// inspect records for each lock whether it is still held. All workers have ended. So every lock must become free within
+// the limit that also holds after a crash: the TTL, plus the time that the store needs to detect the crash.
 func (r *run) inspect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.ttl+r.store.expect.Crash)
 	defer cancel()

@@ -13,9 +13,9 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// The method several requests a number of names in one call. It logs one request and one answer for each name. The
-// function ask makes the call, and returns the leases that the call acquired. The method returns the holder under which
-// the call is recorded, and the leases.
+// The method several requests names in one call, and logs one request and one answer for each name. The parameter ask
+// is the function that makes the call and returns the acquired leases. The result call is the holder's name under which
+// the store records the call. The result all contains the acquired leases.
 func (w *worker) several(ctx context.Context, names []string, ask func(rowlock.Option) ([]*rowlock.Lease, error)) (call string, all []*hold) {
 	call = w.newTry() + "/"
 	for _, name := range names {
@@ -85,7 +85,8 @@ func (w *worker) together(ctx context.Context, r *rand.Rand) {
 	}
 	_ = leases.Release(context.Background())
 	for _, h := range all {
-		h.released(h.lease.Release(context.Background())) // returns the answer of the release above
+		// The leases are already released. This second Release only returns the result of the first, which is logged.
+		h.released(h.lease.Release(context.Background()))
 	}
 }
 
@@ -111,7 +112,7 @@ func (w *worker) slot(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-var errNotWritten = errors.New("the job did not write")
+var errNotWritten = errors.New("the job of the tick did not write")
 
 // once runs a job once for each tick. The job appends to a chain behind the fence. Some callers are late, and come for a
 // tick that is over.

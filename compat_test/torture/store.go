@@ -21,14 +21,16 @@ type store struct {
 	servers []server
 	open    func(j job) (*client, error)
 	expect  history.Expect
-	// kinds of faults that the store can have besides the faults of workers; a SQLite file has none of these
+	// Each is true if the store can have this kind of fault. Every store also has the faults that hit workers. A SQLite
+	// file has only those.
 	network, crash, stop, clock bool
 	shutdown                    bool
-	place                       string                                                    // the name of the file with the data, in the folder of the run
-	own                         []string                                                  // kinds of faults that only this store has
-	only                        []string                                                  // if not empty, only these kinds of faults are used
-	settle                      func(ctx context.Context, addrs []string) error           // runs once before the first worker starts
-	cluster                     func(ctx context.Context, folder string) (cluster, error) // replaces servers, if set
+	place                       string                                          // the name of the file with the data, in the folder of the run
+	own                         []string                                        // kinds of faults that only this store has
+	only                        []string                                        // if not empty, only these kinds of faults are used
+	settle                      func(ctx context.Context, addrs []string) error // runs once before the first worker starts
+	// if not nil, starts the store's nodes in place of the field servers
+	cluster func(ctx context.Context, folder string) (cluster, error)
 }
 
 // server is one node of a store.
@@ -67,7 +69,7 @@ func (s seals) Seal(ctx context.Context, lease *rowlock.Lease, _ ...string) erro
 	return s(ctx, lease, left, right)
 }
 
-// guarded completes a client whose data are guarded by seals.
+// guarded completes a client whose fence uses the tokens of the lock (fence.Guard.Seal).
 func (c *client) guarded(d *data, opts ...fence.Option) *client {
 	c.data = d
 	c.guard = d.guard(d.DB, opts...)
@@ -75,7 +77,8 @@ func (c *client) guarded(d *data, opts ...fence.Option) *client {
 	return c
 }
 
-// claimed completes a client whose data are guarded by claims.
+// claimed completes a client whose fence issues its own tokens (fence.Guard.Claim), because the lock's tokens are not
+// reliable.
 func (c *client) claimed(d *data) *client {
 	c.guarded(d)
 	c.sealer, c.pair = c.guard.Claimer(), seals(c.guard.Claim)
@@ -87,7 +90,9 @@ func (c *client) then(f func()) { c.closers = append(c.closers, f) }
 // sessionEnd lists the faults that may end a session before its holder detects the end. All locks of the session end with it.
 var sessionEnd = []string{evict, reset, cut, dropReset, dropHang, slow, halfOpen, serverKill, serverRestart, serverStop}
 
-const crashBound = 10 * time.Second // added to the TTL as a limit, for a loaded machine
+// After a crash, a lock must become free within the TTL plus this time. The time is long because the machine may be
+// loaded.
+const crashBound = 10 * time.Second
 
 var errNoStore = errors.New("no such backend")
 

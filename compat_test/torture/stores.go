@@ -37,11 +37,10 @@ func asynchronous(e history.Expect) history.Expect {
 
 // stores lists the stores that the torture can test.
 //
-// A session lock ends with its session, and the server can end the session before the holder notices.
-// So such a lock may have a second holder for a short time. This weakness is documented,
-// and tokens protect against it. A Redis without persistence loses all locks when it is killed,
-// and leases depend on its clock. A Redlock must withstand the loss of one of its nodes.
-// No store may ever commit a stale write.
+// A session lock ends with its session, and the server can end the session before the holder notices. So a session lock
+// may have a second holder for a short time. This weakness is documented, and tokens protect against it. A Redis
+// without persistence loses all locks when it is killed, and leases depend on its clock. A Redlock must withstand the
+// loss of one of its nodes. No store may ever commit a stale write.
 var stores = []store{
 	{
 		name: "postgres", servers: []server{{engine: testserver.Postgres}}, open: openPostgres,
@@ -97,8 +96,8 @@ var stores = []store{
 		network: true, crash: true, stop: true,
 	},
 	// The following stores have several nodes, or a small disk. A synchronous standby has every acknowledged commit. An
-	// asynchronous standby may lose grants in a failover. So no name is granted until the leases that may have been lost have
-	// expired.
+	// asynchronous standby may lose grants in a failover. So after a failover no name is granted until every lease that
+	// may have been lost has expired.
 	{
 		name: "postgres-sync", cluster: func(ctx context.Context, _ string) (cluster, error) { return postgresPair(ctx, true) }, open: openPgx, settle: makeLocks,
 		expect: rows("sqllock/postgres"), network: true, own: []string{failover, failover},

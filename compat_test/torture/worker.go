@@ -35,8 +35,8 @@ type worker struct {
 	locker *rowlock.Locker
 	tries  atomic.Int64
 	walked atomic.Int64 // the number of requests of the dense loops
-	leases sync.Map     // by try: the *rowlock.Lease
-	grants sync.Map     // by try: grants whose Acquire has not returned yet
+	leases sync.Map     // the *rowlock.Lease of each acquisition; the key is the holder's name in the store
+	grants sync.Map     // the acquisitions that were granted, but whose Acquire has not returned yet
 }
 
 // runWorker works until the supervisor stops the worker by SIGTERM, kills the worker, or ends itself.
@@ -72,7 +72,8 @@ func runWorker(text string) error {
 	if w.mutant.client != nil {
 		w.mutant.client(c)
 	}
-	// Renewals are rarer than by default. So a holder whose lease was force-released continues for a while before it notices.
+	// Renewals are rarer than by default. A holder notices a forced release only at a renewal, so it continues for a
+	// while before it notices.
 	w.locker, err = rowlock.New(c.backend, rowlock.TTL(j.TTL), rowlock.RenewEvery(j.TTL/2), rowlock.Tracing(w.trace()))
 	if err != nil {
 		return err
@@ -199,7 +200,8 @@ func refusal(ctx context.Context, granted bool, err error) string {
 	return history.Failed
 }
 
-// trace returns a Trace that logs events of which the library notifies the worker.
+// trace returns a rowlock.Trace. The library calls its functions for each grant, renewal and loss, and these functions
+// log the event.
 func (w *worker) trace() *rowlock.Trace {
 	event := func(kind history.Kind, l rowlock.LeaseInfo) history.Event {
 		return history.Event{Kind: kind, Name: l.Name, Token: int64(l.Token), Try: history.TryOf(l.Holder, l.Name)}

@@ -39,10 +39,10 @@ func Run(ctx context.Context, work func() error) error {
 	return err
 }
 
-// Query calls the function run in another goroutine, and run passes its rows to the function feed. In the caller's
-// goroutine, Query calls the function read, which gets these rows. A row is fetched from the server when read calls
-// Next. If ctx ends, Query returns although the function run may not have returned yet. The function read always
-// returns before Query does.
+// Query lets the caller read rows without waiting for a driver that ignores contexts. The parameter run executes the
+// statement in another goroutine, and passes the rows to its parameter feed. The parameter read reads these rows in the
+// caller's goroutine. Each call of Next in read fetches one row from the server. If ctx ends, Query returns although
+// run may still be running. Query never returns before read has returned.
 func Query(ctx context.Context, run func(feed func(Rows) error) error, read func(Rows) error) error {
 	f := newFed(ctx)
 	go func() { f.done <- run(f.feed) }()

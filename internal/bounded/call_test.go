@@ -11,7 +11,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// If ctx ends before the result arrives, Query returns the error of ctx. It must not look like a result without rows.
+// If ctx ends before the result arrives, Query returns the error of ctx. The result must not look like a query that
+// found no rows.
 func TestAContextThatEndsIsNoAnswer(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -68,7 +68,8 @@ func (f *fed) Next() bool {
 	}
 }
 
-// Scan reads the row after a Next that returned true. At that time the other goroutine does not use the rows.
+// Scan reads the present row. Call it only after Next has returned true. At that time the other goroutine waits, and
+// does not use the rows.
 func (f *fed) Scan(dest ...any) error { return f.rows.Scan(dest...) }
 
 // Err returns the error of the rows. After the last row it first waits until the statement has ended.

@@ -67,7 +67,9 @@ func completeWords(root *cobra.Command) {
 	for _, cmd := range subcommands(root) {
 		each(cmd)
 		if cmd.Name() != "run" && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
-			cmd.ValidArgsFunction = cobra.NoFileCompletions // these arguments are no file names; the arguments of run include a command, so file names are useful there
+			// The arguments of these subcommands are not file names. Only the arguments of run contain a command, so
+			// they may be completed with file names.
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
 	}
 }

@@ -92,6 +92,6 @@ func (w *selection) compare(x, y view.Lock) int {
 	case "token":
 		return cmp.Compare(x.Token, y.Token)
 	default:
-		return 0 // keeps the order of the store
+		return 0 // sorted by name: the list of the store already has this order
 	}
 }

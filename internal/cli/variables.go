@@ -40,8 +40,9 @@ func variable(flag string) string {
 	return "ROWLOCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnvironment sets the flags names from their environment variables, unless the command line has set them.
-// It runs after the command line was parsed, so that a store's password never appears as a default in the help.
+// fromEnvironment sets flags from their environment variables, unless the command line has set them. The parameter
+// names lists these flags. It runs after the command line was parsed, so that a store's password never appears as a
+// default in the help.
 func fromEnvironment(flags *pflag.FlagSet, env system.Environment, names ...string) error {
 	for _, name := range names {
 		f := flags.Lookup(name)

@@ -25,8 +25,8 @@ const hour = rowlock.Token(time.Hour / time.Microsecond)
 // If the clock is set back, no lease ends early, and no lease that has ended becomes valid again. A renewal extends a
 // lease by the requested time, counted from the clock's new time. No other process can acquire the name of a lease.
 // Tokens rise, also for names whose rows were pruned. A released name is free at once, whether it was released before
-// the step or after. The name of a dead holder may stay unavailable for as long as the clock was set back. The same is
-// true of a name with a minimum hold. A forced release makes such a name available.
+// the step or after. The name of a dead holder may stay unavailable for as long as the clock was set back. A name with
+// a minimum hold may also stay unavailable for that long. A forced release makes both kinds of names available.
 func TestClockSteps(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store) {
 		t.Run("forward", s.forward)
@@ -129,7 +129,9 @@ func (s *store) back(t *testing.T) {
 	s.acquire(t, b, "never granted")
 	require.Positive(t, s.freeIn(t, "reserved"))
 	require.NoError(t, b.ForceRelease(t.Context(), reserved.Key, reserved.Token, true), "the waiter never acquires it")
-	require.Eventually(t, func() bool { // the time of the waiter's last poll is in the future, so its reservation does not end at once
+	// The lock may stay reserved for the waiter for a moment after the forced release. A reservation ends some time
+	// after the waiter's last poll, and after the clock was set back, the time of that poll is in the future.
+	require.Eventually(t, func() bool {
 		g, err := b.Acquire(t.Context(), request("reserved"))
 		return err == nil && g.Token > reserved.Token
 	}, 10*time.Second, 5*time.Millisecond)

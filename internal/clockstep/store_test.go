@@ -1,5 +1,6 @@
-// Package clockstep_test tests lease rows while the clock of the database is set forward and back.
-// It is a separate package because SQLite uses the clock of the process, which the test shifts for the whole process.
+// Package clockstep_test tests lease rows while the clock of the database is set forward and back. These tests are in a
+// separate package, because SQLite uses the clock of the process: a test that shifts this clock shifts it for all tests
+// of the package.
 package clockstep_test
 
 import (

@@ -70,7 +70,9 @@ func Run(tb testing.TB, lockers []*rowlock.Locker, callers, grants int, limit ti
 					released = time.Now()
 					mu.Unlock()
 					switch err := lease.Release(context.Background()); {
-					case errors.Is(err, rowlock.ErrUnknown): // the store is overloaded; the lock becomes free nevertheless
+					// The store was too slow to answer. The lock becomes free nevertheless, at the latest when the
+					// lease expires.
+					case errors.Is(err, rowlock.ErrUnknown):
 						tb.Logf("locker %d: %v", i, err)
 					case err != nil:
 						tb.Errorf("locker %d: %v", i, err)
@@ -88,7 +90,8 @@ func Run(tb testing.TB, lockers []*rowlock.Locker, callers, grants int, limit ti
 	return r
 }
 
-// Least returns how many grants the least served locker got, as a share of an equal distribution.
+// Least returns how many grants the locker with the fewest grants got, divided by the average number of grants per
+// locker. 1 means that all lockers got equally many.
 func (r Result) Least() float64 {
 	return float64(slices.Min(r.Served)*len(r.Served)) / float64(len(r.Took))
 }

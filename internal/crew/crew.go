@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// tellingTimeout is how long Close waits for a running function of a Trace. It can be short,
-// because such a function does not block. There must be a limit, because the function itself may have called Close.
+// tellingTimeout is how long Close waits for a running function of a Trace. The limit can be short, because a function
+// of a Trace does not block. The limit is necessary, because that function may itself have called Close, and Close
+// would then wait for itself.
 const tellingTimeout = 100 * time.Millisecond
 
 // Crew counts goroutines: those that a Locker has started, or those that wait for a name.
@@ -33,7 +34,7 @@ func (c *Crew) Enter() { c.count(1, 0) }
 // Leave stops counting the calling goroutine.
 func (c *Crew) Leave() { c.count(-1, 0) }
 
-// Tell calls f, a function that calls functions of a Trace. Only a goroutine that c counts may call Tell.
+// Tell calls f, which calls the user's functions in a rowlock.Trace. Only a goroutine that c counts may call Tell.
 func (c *Crew) Tell(f func()) {
 	c.count(-1, 1)
 	defer c.count(1, -1)

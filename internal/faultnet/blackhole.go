@@ -70,7 +70,7 @@ func blackHole(t *testing.T, watching *rowlock.Locker, hold func(string) (*rowlo
 	}
 	ended := make(chan time.Time, 1)
 	context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
-	time.Sleep(after) // at a random time between two renewals
+	time.Sleep(after) // The network is cut after this delay, which is a random part of the time between two renewals.
 	if err := cut(); err != nil {
 		return 0, err
 	}

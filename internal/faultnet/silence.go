@@ -18,8 +18,9 @@ const (
 // Silence checks that a call ends with its context, no matter when the server stops answering. A step of a call is one
 // message to the server. Silence makes many trials, and cuts the network one step later in each trial. The server gets
 // the message of that step, but its reply is lost. The test fails if a call returns later than 30 seconds after its
-// context has ended. It also fails if the call has at most as many steps as the parameter least says. For each trial,
-// the function open makes a new connection. It returns the proxy, the call, and a function that closes the connection.
+// context has ended. The parameter least is the number of steps that a login has. The test also fails if the call has
+// no more steps than that, because it then cannot have sent a statement. For each trial, the function open makes a new
+// connection. It returns the proxy, the call, and a function that closes the connection.
 //
 // If the context of a call ends before the network is cut, the machine was too busy, and the trial proves nothing.
 // Silence then retries the step with twice the time.

@@ -33,7 +33,9 @@ func TestSilenceOnABusyMachine(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { require.NoError(t, listener.Close()) })
-	cut := map[int]bool{} // the numbers of answers after which a trial was cut
+	// The keys are numbers of answers. A key means that a trial was cut after the server had sent that number of
+	// answers.
+	cut := map[int]bool{}
 	faultnet.Silence(t, 2, func() (*faultproxy.Proxy, func(context.Context) error, func()) {
 		proxy, err := faultproxy.New(listener.Addr().String())
 		require.NoError(t, err)

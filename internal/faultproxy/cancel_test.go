@@ -14,8 +14,8 @@ import (
 
 var cancelRequest = []byte{0, 0, 0, 16, 4, 210, 22, 46, 0, 0, 0, 1, 0, 0, 0, 2}
 
-// After a cancel request, the proxy keeps the connection to the server open until the server closes it.
-// It does so even if the client disconnects or Reset is called at the same time.
+// After a cancel request, the proxy keeps the connection to the server open until the server closes it. The proxy does
+// this even if the client disconnects, or if Reset is called, at the same time.
 func TestARequestToCancelIsDelivered(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -102,7 +102,9 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 			continue
 		}
 		switch {
-		case l.silenced(d): // the link stays open until the other side closes its connection
+		// The receiver must not learn that the sender has closed its connection. So the link stays open until the
+		// receiver closes its connection, too.
+		case l.silenced(d):
 		case !errors.Is(err, io.EOF) || to.CloseWrite() != nil:
 			l.abort()
 		}

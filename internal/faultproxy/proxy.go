@@ -1,6 +1,6 @@
-// Package faultproxy is a TCP proxy for tests that loses, delays or resets traffic on command.
-// It stands between a client and a server. It forwards bytes of any protocol. The only message that it recognises is
-// PostgreSQL's cancel request.
+// Package faultproxy is a TCP proxy for tests that loses, delays or resets traffic on command. The proxy stands between
+// a client and a server, and forwards the bytes of any protocol. The only message that it recognises is PostgreSQL's
+// cancel request.
 package faultproxy
 
 import (

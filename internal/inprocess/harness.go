@@ -10,7 +10,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Store is a backend, or one client of a store.
+// Store has the methods of a backend that the conformance suite calls.
 type Store interface {
 	driver.Backend
 	driver.Operator

@@ -31,7 +31,7 @@ func Main(m goleak.TestingM) { goleak.VerifyTestMain(patient{m}) }
 type patient struct{ goleak.TestingM }
 
 // Run runs the tests. If they pass, it waits until the goroutines of the list lingering have ended, for at most the
-// time patience. It does not wait if a goroutine that is not in the list is left.
+// time patience. If any other goroutine is left, Run does not wait.
 func (p patient) Run() int {
 	code := p.TestingM.Run()
 	if code == 0 {

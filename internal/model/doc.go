@@ -37,7 +37,7 @@
 //   - An old primary that still grants after a failover. No client can protect against that.
 //   - A third process.
 //   - A process that crashes and starts again while requests of its earlier acquisition are still in transit.
-//   - Minimum holds and hand-over delays. They only close a lock for longer.
+//   - Minimum holds and hand-over delays. They only delay the next grant.
 //   - Times shorter than a tick.
 //
 // Exclusion does not depend on tokens, so the model of the lease has none.

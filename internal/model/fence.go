@@ -22,8 +22,8 @@ const (
 	CheckSealed        // the mark must have the nonce of the writer's grant, which only a seal stores there
 )
 
-// Fence models clients that read a value and replace it, under a lease that may expire at any moment without
-// the holder's knowledge. Its zero value has no fence.
+// Fence models clients that read a value and replace it, under a lease that may expire at any moment without the
+// holder's knowledge. In the zero value of Fence, no client seals and no write is checked.
 type Fence struct {
 	Clients int // the number of clients, at most 3; each is granted the lease at most once
 	Writes  int // the number of writes of each client, one after the other

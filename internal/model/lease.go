@@ -62,8 +62,8 @@ const (
 	renew
 )
 
-// message is a request, or the reply to it after the store has applied it. The model has no replies for refused
-// requests, because a refusal whose reply is lost is the worst case.
+// message is a request, or the reply to it after the store has applied it. If the store refuses a request, the model
+// sends no reply. That covers the worst case, in which the reply is lost.
 type message struct {
 	kind     kind
 	answered bool

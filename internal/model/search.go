@@ -22,8 +22,8 @@ type State interface {
 type Model[S State] interface {
 	// Start returns the first state.
 	Start() S
-	// Next calls the function add for each step that is possible in the state s. It passes the step and the state
-	// after the step. It is deterministic: for the same s, it adds the same steps.
+	// Next calls the function add for each step that is possible in the state s. Next passes the step and the state
+	// after the step to add. Next is deterministic: for the same s, it adds the same steps.
 	Next(s S, add func(Step, S))
 }
 
@@ -35,8 +35,8 @@ type Result struct {
 	Trace  []string        // a shortest path to a violation; empty if there is none
 }
 
-// visit is a visited state. It also records the state from which the search first reached it. The step between these
-// two states is not stored, because the method trace can compute it.
+// visit is a visited state. A visit also records the previous state, from which the search first reached this state.
+// The step between these two states is not stored, because the method trace can compute it.
 type visit[S State] struct {
 	state S
 	from  int32 // index of the visit from which this state was reached

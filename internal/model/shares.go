@@ -5,20 +5,23 @@ import (
 	"strings"
 )
 
-// Shares models two readers and two writers of one name, the lease store, and the fence of a resource. Leases expire at
-// any moment, and their holders never notice. Requests arrive late and several times, and replies are lost. The zero
-// value of the other fields is the protocol.
+// Shares models two readers and two writers of one name, the lease store, and the fence of a resource. A share is the
+// lease of a reader. An epoch is a time in which the name is held by readers. All shares of an epoch have the same
+// token. Leases expire at any moment, and their holders never notice. Requests arrive late and several times, and
+// replies are lost. Each field except Tokens turns on a variant of the protocol. With all of them off, Shares models
+// the protocol as it is.
 type Shares struct {
 	Tokens uint8 // the largest token that the store grants, so that the search ends
 
-	BesideWriter bool // variant: the store grants shares beside a writer
-	BesideReader bool // variant: the store grants a writer the name beside readers
+	BesideWriter bool // variant: the store grants shares while a writer holds the name
+	BesideReader bool // variant: the store grants the name to a writer while readers hold it
 	EndsWithOne  bool // variant: the end of one share frees the name
-	ForceLeaves  bool // variant: a forced release frees the name and leaves the shares
+	ForceLeaves  bool // variant: a forced release frees the name, but its shares stay valid
 	OwnTokens    bool // variant: each share has a token of its own
-	OldEpoch     bool // variant: an epoch has the token of the writer before it
-	SameToken    bool // variant: a writer has the token of the epoch before it
-	RejoinsOld   bool // variant: a repeated request of a reader returns the earlier token, also after a writer
+	OldEpoch     bool // variant: an epoch gets no new token, but the token of the previous writer
+	SameToken    bool // variant: a writer gets no new token, but the token of the previous epoch
+	// variant: a reader that requests the name again gets its earlier token, even if a writer has held the name since
+	RejoinsOld bool
 
 	OwnNonces bool // variant: a reader seals with its own nonce instead of the nonce of the epoch
 	NoSeal    bool // variant: readers do not seal, and a token that is not older than the mark passes the check
@@ -45,8 +48,9 @@ type SharesState struct {
 	lastEpoch  uint8 // the largest token of an epoch
 	disorder   bool  // a grant has broken the order of the tokens
 
-	mark     uint8 // the token of the mark
-	markedBy uint8 // the party whose nonce is in the mark, or epoch
+	mark uint8 // the token of the mark
+	// whose nonce is in the mark: the index of a party, or the constant epoch for the nonce that all readers share
+	markedBy uint8
 	value    uint8 // the number of writes
 	stale    bool  // an access was committed after a newer holder had sealed
 	torn     bool  // a reader has read two values under one lease
@@ -68,8 +72,9 @@ func (s SharesState) WriterBesideReader() bool {
 	return s.writer > 0 && (s.live[0] > 0 || s.live[1] > 0)
 }
 
-// TokensWrong reports whether overlapping shares have two tokens, or a grant has broken the order: the token of an
-// epoch is larger than each writer's before, and the token of a writer is larger than all tokens before.
+// TokensWrong reports a violation of one of these rules. Shares that are live at the same time have the same token. The
+// token of an epoch is larger than the token of each earlier writer. The token of a writer is larger than all earlier
+// tokens.
 func (s SharesState) TokensWrong() bool {
 	return s.disorder || s.live[0] > 0 && s.live[1] > 0 && s.live[0] != s.live[1]
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/rowlock/rowlock/internal/model"
 )
 
-// shippedShares returns the model of readers and writers. Its tokens are enough for a grant of each writer and two
-// epochs, in any order, or for fewer of these and a forced release or a grant by an old request.
+// shippedShares returns the model of readers and writers. It has four tokens. That is enough for one grant of each
+// writer and two epochs, in any order. A forced release and a grant by an old request also need a token each.
 func shippedShares() model.Shares { return model.Shares{Tokens: 4} }
 
 // The properties of [model.Shares].
@@ -57,7 +57,9 @@ func TestShares(t *testing.T) {
 			m := shippedShares()
 			c.change(&m)
 			if len(c.breaks) > 0 {
-				m.Tokens = 3 // enough to break a property, and many variants have more states
+				// Three tokens are enough to break the listed properties. Many variants have more states than the
+				// shipped model, so fewer tokens keep the search short.
+				m.Tokens = 3
 			}
 			for _, property := range c.breaks {
 				r := model.Search(m, sharesProperties[property])

@@ -156,8 +156,8 @@ func build(ctx context.Context, pkg, program string, flags ...string) error {
 	return nil
 }
 
-// The function try runs the tests of s. It ends a test that takes too long. Such a test counts as a test that has
-// found no defect.
+// The function try runs the tests of s. It ends a test that takes too long. A test that was ended counts as a test that
+// has found no defect.
 func try(ctx context.Context, s suite, program string) (output string, err error) {
 	cmd := exec.CommandContext(ctx, program, "-test.v", "-test.count=1", "-test.timeout=1m", "-test.run="+s.pattern())
 	var out bytes.Buffer
@@ -168,5 +168,6 @@ func try(ctx context.Context, s suite, program string) (output string, err error
 }
 
 func environment() []string {
-	return append(os.Environ(), "ROWLOCK_SIMULATE_SCHEDULES=5000") // repeats the test, because a defect may by chance stay unnoticed in one run
+	// Each test of random schedules in package simulate runs this many, because a few schedules may not show a defect.
+	return append(os.Environ(), "ROWLOCK_SIMULATE_SCHEDULES=5000")
 }

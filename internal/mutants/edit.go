@@ -18,7 +18,8 @@ type edit struct {
 	folder   string // the folder of the function's package, from the root of the module
 	function string // the function's name; for a method with its type: Lease.confirm
 	file     string // instead of folder and function: the path of an SQL or Lua file, from the root of the module
-	old, new string // the words to replace, which must be there exactly once; white space and comments do not count
+	// the words to replace, which must occur exactly once in the function or file; white space and comments are ignored
+	old, new string
 	imports  []string
 }
 
@@ -146,8 +147,8 @@ func nameOf(f *ast.FuncDecl) string {
 	}
 }
 
-// imported returns import declarations for the packages that the file does not import yet.
-// They are put on the line of the package clause, so that no line number changes.
+// imported returns import declarations for the packages that the file does not import yet. The import declarations are
+// put on the line of the package clause, so that no line number changes.
 func (e edit) imported(parsed *ast.File) string {
 	var b strings.Builder
 	for _, path := range e.imports {

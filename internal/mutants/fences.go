@@ -5,7 +5,7 @@ func behind(names ...string) []suite { return []suite{{"fence", names}} }
 
 // fences lists defects in the code that rejects stale writers.
 var fences = []mutant{
-	{"a check accepts a larger token and an equal one", "S5, S9",
+	{"a check compares tokens instead of nonces, and accepts an equal or a larger token", "S5, S9",
 		in("fence", "mark.isOf", "m.nonce == c.nonce", "m.token <= c.token"),
 		behind("TestTheSameTokenOfAnotherGrantIsRefused/postgres")},
 	{"a check accepts any mark", "S5",
@@ -14,7 +14,7 @@ var fences = []mutant{
 	{"a check does not lock the mark", "S5",
 		file("fence/sql/postgres/check.sql", "FOR SHARE", ""),
 		behind("TestNoStaleWriteAtAnyIsolationLevel/postgres")},
-	{"a check holds the lock of a foreign key", "S5",
+	{"a check locks the mark only FOR KEY SHARE, which lets a seal change it", "S5",
 		file("fence/sql/postgres/check.sql", "FOR SHARE", "FOR KEY SHARE"),
 		behind("TestNoStaleWriteAtAnyIsolationLevel/postgres")},
 	{"a check reads the mark outside the transaction", "S5",
@@ -41,7 +41,7 @@ var fences = []mutant{
 	{"a check of SQLite does not lock the file", "S5",
 		file("fence/sql/sqlite/lock.sql", "UPDATE rowlock_lease_fence SET token = token", "SELECT token FROM rowlock_lease_fence"),
 		behind("TestNoStaleWriteAtAnyIsolationLevel/sqlite-wal")},
-	{"tokens of different domains are compared", "S5",
+	{"tokens of different locks or stores are compared", "S5",
 		in("fence", "claim.mayRaise", "m.domain != c.domain", "m.domain != c.domain && c.token < 0"),
 		behind("TestTokensOfTwoDomainsAreNotCompared/postgres")},
 	{"a protected table accepts a write without a check", "S5",

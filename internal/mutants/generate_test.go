@@ -62,8 +62,8 @@ func f(n int, on bool) (total int, err error) {
 	assert.Contains(t, string(texts[file]), "const half = 10 * 2\n")
 }
 
-// A test covers a change in a block that it executes. It also covers a change in the expression of a case,
-// which is in no block, if it executes the function.
+// A test covers a change in a block that it executes. The expressions of a case are in no block. A test covers a change
+// in such an expression if the test executes the function.
 func TestCovers(t *testing.T) {
 	inBlock := change{file: "p/a.go", function: [2]int{1, 9}}
 	inBlock.at.Line, inBlock.at.Column = 3, 5

@@ -65,7 +65,7 @@ func command() error {
 		}
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("-only=%q: no mutant is named so", *only)
+		return fmt.Errorf("-only=%q: the pattern matches no mutant's name", *only)
 	}
 	if err := bench.sound(ctx, chosen); err != nil {
 		return err

@@ -58,7 +58,7 @@ var rows = []mutant{
 	{"a sealed grant of a new name ignores the quarantine", "exclusion, S4",
 		file("sqllock/internal/postgres/sql/acquire_sealed.sql", "AND s.quarantined_until <= s.now AND s.token IS NULL", "AND s.token IS NULL"),
 		[]suite{{"sqllock", []string{"TestASealedGrantKeepsTheQuarantine/postgres-stdlib"}}}},
-	{"a sealed grant of a new name is not on record", "exclusion, S4",
+	{"a sealed grant of a new name is made although the store has no record of its TTL", "exclusion, S4",
 		file("sqllock/internal/postgres/sql/acquire_sealed.sql", "s.ttl_known AND s.quarantined_until <= s.now AND s.token IS NULL", "s.quarantined_until <= s.now AND s.token IS NULL"),
 		[]suite{{"sqllock", []string{"TestASealedGrantKeepsTheQuarantine/postgres-stdlib"}}}},
 	{"waiters that are alive are removed from the queue", "waiters get their turn",

@@ -1,6 +1,6 @@
-// Package otherdriver is a PostgreSQL driver for tests that behaves like lib/pq. It gives no access to a pgx
-// connection or to a socket. It does not report the id of the server process that the server sends at login. It opens
-// connections without a context. It wraps pgx's driver and hides these features.
+// Package otherdriver is a PostgreSQL driver for tests that behaves like lib/pq. The driver wraps pgx's driver, and
+// hides these features of it: access to the pgx connection and to the socket, and the id of the server process that the
+// server sends at login. The driver also opens connections without a context.
 package otherdriver
 
 import (

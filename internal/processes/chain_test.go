@@ -14,9 +14,12 @@ import (
 const (
 	durationVariable = "ROWLOCK_TEST_CHAIN" // such as 60s
 	shortRun         = 8 * time.Second
-	longestCoverage  = time.Minute // a run continues until each kind of rejection has occurred, for at most this much longer
-	fullControl      = 15 * time.Second
-	longestControl   = time.Minute // the control run continues until an update is lost, for at most this long
+	// At least one stale write must be rejected by the database, and one by the lease. Until both have happened, the
+	// run continues for at most this time.
+	longestCoverage = time.Minute
+	fullControl     = 15 * time.Second
+	// The control run has no fence. It continues until an update is lost, for at most this time.
+	longestControl = time.Minute
 )
 
 // duration returns the length of the run with the fence. The result asked tells whether the environment variable
@@ -32,10 +35,12 @@ func duration(t *testing.T) (d time.Duration, asked bool) {
 	return d, true
 }
 
-// Promise: the writer of each link had read the previous link, tokens never decrease, and each token has one holder.
-// Eight processes compete for two locks. Faults hit these processes between a read and a write: a process is suspended
-// for longer than its TTL, loses its lock by ForceRelease, or is killed. Others are suspended inside a transaction.
-// Processes then try stale writes, which the lease or the database rejects.
+// Promise: with the fence, no stale holder changes the data. The data are a chain: a list of writes, called links, each
+// of which records which link its writer had read before. The writer of each link must have read the previous link.
+// Tokens must never decrease, and each token must belong to one holder. Eight processes compete for two locks. Faults
+// hit these processes between a read and a write: a process is suspended for longer than its TTL, loses its lock by
+// ForceRelease, or is killed. Others are suspended inside a transaction. Processes then try stale writes, which the
+// lease or the database rejects.
 func TestFencedChainIsUnbroken(t *testing.T) {
 	long, _ := duration(t)
 	for name, d := range databases {

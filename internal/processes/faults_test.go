@@ -84,8 +84,8 @@ func (s *supervisor) disturbUntil(ended <-chan struct{}) error {
 	}
 }
 
-// next causes one fault. It causes none if no worker reaches the critical point in time.
-// An error means that the test itself failed, not a worker.
+// next causes one fault. If no worker reaches the critical point in time, next causes no fault. An error means that the
+// test itself failed, not a worker.
 func (s *supervisor) next() error {
 	if len(s.cards) == 0 {
 		for _, i := range rand.Perm(len(deck)) {

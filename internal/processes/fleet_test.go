@@ -95,7 +95,7 @@ func (f *fleet) at(i int) (*process, event) {
 	return f.running[i], f.running[i].newest()
 }
 
-// heard returns the number of events whose word is the parameter what.
+// heard returns how many events of one kind the workers have reported. The parameter what is the word for that kind.
 func (f *fleet) heard(what string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,7 +19,7 @@ type grant struct {
 	token          rowlock.Token
 	worker         int
 	asked, granted int64
-	trusted        int64 // the last time at which the worker found its lease valid
+	trusted        int64 // the time of the last check at which the worker found its lease valid
 }
 
 // enough is the number of grants that a run must exceed. A run with fewer grants shows nothing.

@@ -46,8 +46,8 @@ var programs = map[string]program{
 	unfenced: {hold: worker.extend, options: renewedLate},
 }
 
-// renewedLate makes renewals rarer than by default (a third of the TTL). Without a renewal, a holder does not notice
-// that its lock was force-released. So the holder continues for a while.
+// renewedLate makes renewals rarer than by default (a third of the TTL). A holder notices only at a renewal that its
+// lock was force-released. With rare renewals, the holder continues for a while before it notices.
 var renewedLate = []rowlock.Option{rowlock.RenewEvery(ttl / 2)}
 
 // worker is the state of a worker process.

@@ -1,14 +1,14 @@
 // Package searchpath_test checks the PostgreSQL statements of this module. If another user may create objects
 // in a schema on the search_path, the statements must not use these objects.
 //
-// If a name has no schema, PostgreSQL looks for it in every schema of search_path. It looks in the schema pg_catalog
-// first, unless search_path names pg_catalog at another position. If a function in pg_catalog accepts exactly the
-// given argument types, PostgreSQL chooses that function. If an argument would need a conversion, PostgreSQL prefers
-// an overload without a conversion, even one in another schema. So the statements of this module pass exact types to
-// every operator and function. They use casts where necessary, and also cast constants without a type to text. A few
-// functions accept arguments of any type. The statements write these functions with their schema, pg_catalog. The
-// alternative for operators is OPERATOR(pg_catalog.+), which is harder to read. Another alternative is a session
-// setting, which a pool would have to set on each connection.
+// If a name has no schema, PostgreSQL looks for it in every schema of search_path. PostgreSQL looks in the schema
+// pg_catalog first, unless search_path names pg_catalog at another position. If a function in pg_catalog accepts
+// exactly the given argument types, PostgreSQL chooses that function. If an argument would need a conversion,
+// PostgreSQL prefers an overload without a conversion, even one in another schema. So the statements of this module
+// pass exact types to every operator and function. Where necessary, the statements contain casts. They also cast
+// constants without a type to text. A few functions accept arguments of any type. The statements write these functions
+// with their schema, pg_catalog. The alternative for operators is OPERATOR(pg_catalog.+), which is harder to read.
+// Another alternative is a session setting, which a pool would have to set on each connection.
 package searchpath_test
 
 import (

@@ -100,13 +100,15 @@ func everyPath(depth, many int, run func(path []int) (wrong string)) (wrong stri
 	return "", schedules
 }
 
-// explore runs every schedule of the given depth until one fails.
+// explore runs schedules until one fails. It tries every combination of troubles of the first requests. The parameter
+// depth is the number of these requests.
 func explore(t *testing.T, depth int, wrap func(*memlock.Backend) driver.Backend) (wrong string, schedules int) {
 	return everyPath(depth, len(troubles), func(path []int) string { return schedule(t, path, wrap) })
 }
 
-// exploreDepth returns how many requests of a schedule have a trouble. That is the value of ROWLOCK_SIMULATE_DEPTH, or
-// the parameter usual if the variable is not set.
+// exploreDepth returns how many requests of a schedule have a trouble. The environment variable ROWLOCK_SIMULATE_DEPTH
+// sets this number. Without the variable, the number is the parameter usual, or less for a short test or with the race
+// detector.
 func exploreDepth(t *testing.T, usual int) int {
 	t.Helper()
 	depth, err := strconv.Atoi(os.Getenv("ROWLOCK_SIMULATE_DEPTH"))
@@ -129,8 +131,9 @@ func rate(t *testing.T, schedules int, start time.Time) {
 
 func honest(b *memlock.Backend) driver.Backend { return b }
 
-// Promises 1, 2, 3, 5, 6 and 7 hold for two processes in every combination of troubles of their first requests.
-// The troubles are slow, late, lost and refused requests, slow and lost replies, and leases that were ended by force.
+// Promises 1, 2, 3, 5, 6 and 7 of docs/guarantees.md hold for two processes in every combination of troubles of their
+// first requests. The troubles are slow, late, lost and refused requests, slow and lost replies, and leases that were
+// ended by force.
 func TestEveryScheduleKeepsThePromises(t *testing.T) {
 	start := time.Now()
 	wrong, n := explore(t, exploreDepth(t, 4), honest)

@@ -247,9 +247,10 @@ func (c *crowd) refused(err error) {
 	}
 }
 
-// Promises 1, 2, 3, 5 and 14 hold in random schedules of AcquireAny, AcquireAll, Once and Acquire on the same names,
-// with readers and writers. No two holders of a name trust their leases at the same time, unless both are readers with
-// the same token. A tick that was reported as done does not run again, and at the end no name is held.
+// Promises 1, 2, 3, 5 and 14 of docs/guarantees.md hold in random schedules of AcquireAny, AcquireAll, Once and Acquire
+// on the same names, with readers and writers. No two holders of a name trust their leases at the same time, unless
+// both are readers with the same token. A tick that was reported as done does not run again, and at the end no name is
+// held.
 func TestSimulationOfSeveralNames(t *testing.T) {
 	seed := simulated(t, "ROWLOCK_SIMULATE_SEED", uint64(time.Now().UnixNano()))
 	usual := uint64(1000)

@@ -182,11 +182,11 @@ func simulated(t *testing.T, name string, usual uint64) uint64 {
 	return n
 }
 
-// Promises 1 to 7, 9 and 13 hold in random schedules of processes, waiters, requests and faults.
-// No two holders trust their leases at the same time, tokens rise, and every result is correct.
-// At the end no lock is held, no unnecessary request was sent, and every goroutine has ended. ROWLOCK_SIMULATE_SEED
-// and ROWLOCK_SIMULATE_SCHEDULES repeat and extend a run. The seed determines the plan but not the library's own
-// jitter, so a rare failure may need several runs.
+// Promises 1 to 7, 9 and 13 of docs/guarantees.md hold in random schedules of processes, waiters, requests and faults.
+// No two holders trust their leases at the same time, tokens rise, and every result is correct. At the end no lock is
+// held, no unnecessary request was sent, and every goroutine has ended. ROWLOCK_SIMULATE_SEED and
+// ROWLOCK_SIMULATE_SCHEDULES repeat and extend a run. The seed determines the plan but not the library's own jitter, so
+// a rare failure may need several runs.
 func TestSimulation(t *testing.T) {
 	seed := simulated(t, "ROWLOCK_SIMULATE_SEED", uint64(time.Now().UnixNano()))
 	usual := uint64(1000)

@@ -30,9 +30,9 @@ func Busy(err error) bool {
 	return code == CodeBusy || code == CodeLocked
 }
 
-// slice is the busy timeout of one statement. It must be short, because the driver waits even after ctx has ended. It
-// must not be zero. With a rollback journal, a writer has to wait for the current readers before it can commit. It
-// keeps out new readers only while it waits.
+// slice is the busy timeout of one statement. The timeout must be short, because the driver waits even after ctx has
+// ended. The timeout must not be zero, for this reason: with a rollback journal, a writer has to wait for the current
+// readers before it can commit, and it keeps out new readers only while it waits.
 const slice = 50 * time.Millisecond
 
 // WithBusySlice sets a short busy timeout on a connection, and returns a function that restores the previous timeout.

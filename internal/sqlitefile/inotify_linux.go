@@ -28,8 +28,8 @@ func open(path string) eye {
 	return e
 }
 
-// watch adds the database file and its write-ahead log, if they exist now. It must be repeated, because SQLite deletes
-// the log when the last connection closes, and creates a new log with the next connection.
+// watch adds the database file and its write-ahead log, if they exist now. The call of watch must be repeated, because
+// SQLite deletes the log when the last connection closes, and creates a new log with the next connection.
 func (e *inotifyEye) watch() (ok bool) {
 	raw, err := e.events.SyscallConn()
 	if err != nil {

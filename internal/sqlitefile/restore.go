@@ -29,8 +29,8 @@ func restoreIn(pool *sql.DB, given, before int) {
 	}
 }
 
-// restored checks idle connections of the pool, and restores the timeout of the first one whose timeout is the
-// parameter given.
+// restored checks idle connections of the pool. It restores the timeout of the first connection whose timeout is equal
+// to the parameter given.
 func restored(ctx context.Context, pool *sql.DB, idle, given, before int) bool {
 	for range idle {
 		conn, err := pool.Conn(ctx)

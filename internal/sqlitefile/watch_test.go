@@ -43,7 +43,7 @@ func TestWatchEchoesAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		w := &writes{stop: make(chan struct{})}
-		for i := range 100 { // a write every 100 µs, for 10 ms
+		for i := range 100 { // simulates a write every 100 µs, for 10 ms
 			w.at = append(w.at, start.Add(10*time.Second+time.Duration(i)*100*time.Microsecond))
 		}
 		var calls []time.Duration

@@ -81,7 +81,8 @@ func (t Table) Meta(quote string) string { return t.qualify(t.name, metaSuffix, 
 // Fence returns the name of the table that stores the fence marks, without the schema and not quoted.
 func (t Table) Fence() string { return t.name + fenceSuffix }
 
-// Outcome returns the name of the fence's outcome table, without the schema and not quoted.
+// Outcome returns the name of the table in which package fence records whether a transaction was committed. The name is
+// without the schema and not quoted.
 func (t Table) Outcome() string { return t.name + outcomeSuffix }
 
 // Version returns the name of the table in which package migrations stores the schema version, not quoted.
@@ -98,8 +99,8 @@ func (t Table) RewriteProtected(statement, quote string) string {
 	return t.replace(DefaultProtected, statement, quote)
 }
 
-// replace replaces base, and the names derived from base, in a statement. It uses no regular expression, because that
-// took longer than all other work of creating a backend.
+// replace replaces base, and the names derived from base, in a statement. replace uses no regular expression: with one,
+// this method took longer than all other work of creating a backend.
 func (t Table) replace(base, statement, quote string) string {
 	var b strings.Builder
 	for {

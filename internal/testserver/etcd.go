@@ -92,8 +92,8 @@ func (e *etcd) identify(ctx context.Context, dsn string, f *folder) (bool, error
 	return false, nil
 }
 
-// askEtcd sends one request to the JSON gateway. It does not verify the server's certificate, because the reply shows
-// which server answered. The parameter own contains the client certificates, which the server may require.
+// askEtcd sends one request to the JSON gateway. askEtcd does not verify the server's certificate, because the reply
+// shows which server answered. The parameter own contains the client certificates, which the server may require.
 func askEtcd(ctx context.Context, own []tls.Certificate, url, body string, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

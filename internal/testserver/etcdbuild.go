@@ -38,7 +38,7 @@ func provideEtcd(ctx context.Context, name, pkg string, o Options) (string, erro
 		return path, nil
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return "", &missing{name, "put Go on the PATH, which builds it", err}
+		return "", &missing{name, "install Go, which builds etcd, and add it to the PATH", err}
 	}
 	err = alone("etcd", func(cache string) error {
 		if executable(path) { // another launcher has built it in the meantime

@@ -97,7 +97,8 @@ func (n *EtcdNode) prepare(e *etcd, o Options) (err error) {
 	n.DSN = etcdDSN(n.port)
 	n.argv = append(etcdArgs(e.path, n.folder, n.DSN, o),
 		fmt.Sprintf("--listen-peer-urls=http://127.0.0.1:%d", peer), "--initial-advertise-peer-urls=http://"+n.peers.Addr(),
-		// These are long enough that a slow machine does not delay a heartbeat for longer than the election timeout.
+		// These times, in milliseconds, are long enough for a slow machine: if a heartbeat came later than the election
+		// timeout, the cluster would elect another leader.
 		"--heartbeat-interval=50", "--election-timeout=500")
 	return nil
 }

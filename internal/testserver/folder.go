@@ -83,9 +83,9 @@ func (f *folder) remove() {
 	}
 }
 
-// parentFolder returns a temporary folder that an unprivileged account can reach. It prefers a folder in memory,
-// because CREATE DATABASE writes hundreds of small files. A durable server must have its data on a disk,
-// and on some systems /tmp is in memory.
+// parentFolder returns a temporary folder that an unprivileged account can reach. parentFolder prefers a folder in
+// memory, because CREATE DATABASE writes hundreds of small files. A durable server must have its data on a disk, and on
+// some systems /tmp is in memory.
 func parentFolder(durable bool) (string, error) {
 	candidates := []string{os.TempDir(), "/tmp", "/var/tmp"}
 	switch {

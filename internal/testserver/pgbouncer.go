@@ -15,7 +15,7 @@ import (
 // pgbouncer is a pooler in front of a Postgres server. Clients use the names of that server's databases, and need no
 // password. PgBouncer always logs in as the user of Options.Postgres, whatever user the client names.
 type pgbouncer struct {
-	newest   bool // from Debian sid instead of this machine
+	newest   bool // true if the program comes from Debian sid and not from this machine
 	unpacked *unpacked
 	argv     []string // the command line
 	behind   string   // the identity of the Postgres server behind the pooler
@@ -82,7 +82,7 @@ func (e *pgbouncer) reachable(f *folder, as *account) ([]string, error) {
 	return u.argv("usr/sbin/pgbouncer"), nil
 }
 
-// The port is in a file of its own: see the method command.
+// The port is in the file port.ini, which the method command writes, because the port is not known before.
 const pgbouncerIni = `[databases]
 * = %s
 
@@ -113,8 +113,8 @@ func (e *pgbouncer) command(f *folder, port int, _ Options) command {
 
 func (e *pgbouncer) dsn(port int) string { return postgresDSN(port) }
 
-// identify checks that the pooler leads to the Postgres server for which this process configured it. No other pooler
-// leads to that server.
+// identify checks that the program at dsn is the pooler that this process has started. It asks for the identity of the
+// Postgres server behind the pooler. No other pooler has this server behind it.
 func (e *pgbouncer) identify(ctx context.Context, dsn string, _ *folder) (bool, error) {
 	behind, err := queryPostgres(ctx, dsn, whoIsBehind)
 	return behind == e.behind, err

@@ -22,7 +22,9 @@ func TestAPoolerComesBackWithItsServer(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(pooler.Stop)
 	answers := func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the pooler lets some clients wait instead of refusing them
+		// A time limit is necessary: while the server is down, the pooler lets some clients wait instead of refusing
+		// them.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := queryPostgres(ctx, pooler.DSN, "SELECT 'up'")
 		return err == nil

@@ -2,10 +2,10 @@
 // and has its data in a temporary folder. Server and folder are removed when the process that started the server
 // ends. If that process was killed, the next launcher removes the folder.
 //
-// The package first looks for a server's program on this machine. A missing program is installed with apt where
-// that is possible (Debian or Ubuntu, as root). MySQL, Valkey, and newer releases of PgBouncer and ZooKeeper are not
-// in Debian's stable suite. They are unpacked into the user's cache folder instead. etcd is built from its Go module,
-// and is kept in the cache folder, too.
+// The package first looks for a server's program on this machine. A missing program is installed with apt where that is
+// possible (Debian or Ubuntu, as root). MySQL, Valkey, and newer releases of PgBouncer and ZooKeeper are not in
+// Debian's stable suite. The package unpacks these servers into the user's cache folder instead. etcd is built from its
+// Go module, and is kept in the cache folder, too.
 package testserver
 
 import (

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// serverAttributes and lock do nothing on systems other than Linux. Servers run under the account of this process,
-// and continue to run if this process is killed. Two launchers may install the same server at the same time.
-// That is sufficient for a developer's own machine.
+// serverAttributes and lock do nothing on systems other than Linux. Servers run under the account of this process, and
+// continue to run if this process is killed. Two launchers may install the same server at the same time. These limits
+// are acceptable on a developer's own machine.
 
 func serverAttributes(*account, syscall.Signal) *syscall.SysProcAttr { return nil }
 

@@ -33,9 +33,9 @@ type ZooKeeperNode struct {
 	process *process
 }
 
-// With these two addresses, all connections between servers pass a proxy. Each server's configuration contains host
-// names. A server resolves its own name to the address here, and the names of the other servers to the address there.
-// The proxies listen on the address there, with the same port numbers as the servers. IP addresses in the
+// With these two addresses, all connections between servers pass a proxy. The servers listen on 127.0.0.1, and the
+// proxies listen on 127.0.0.2 with the same port numbers. Each server's configuration contains host names. A server
+// resolves its own name to 127.0.0.1, and the names of the other servers to 127.0.0.2. IP addresses in the
 // configuration would not work, because a server also sends its own address to the others.
 const here, there = "127.0.0.1", "127.0.0.2"
 

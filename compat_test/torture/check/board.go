@@ -6,7 +6,8 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// onBoard returns an empty verdict for a property of the board.
+// onBoard returns an empty verdict for a property of the board, which is the lock that readers share and writers
+// acquire exclusively.
 func (b *book) onBoard(id, property string) *Verdict {
 	v := &Verdict{ID: id, Property: property, Need: true}
 	if !b.sharing {
@@ -54,16 +55,17 @@ func (b *book) readersOrWriter() (v *Verdict, together int) {
 	return v, together
 }
 
-// epochs checks the tokens of readers. Readers that trust their leases at the same moment have one token. A writer that
-// is granted the name before a reader requests it has a smaller token, and a writer that requests the name after a
-// reader is granted it has a larger token.
+// epochs checks the tokens of readers. All readers that trust their leases at the same moment must have the same token.
+// Such a group of readers is called an epoch. If a writer was granted the lock before a reader requested it, the
+// writer's token must be smaller. If a writer requested the lock after a reader was granted it, the writer's token must
+// be larger.
 func (b *book) epochs() *Verdict {
 	v := b.onBoard("S18", "the tokens of readers are one for each epoch, in order")
 	if b.sharing && len(b.shares) > 0 && b.shares[0].token == 0 {
 		v.NotSeen = "the store keeps no tokens for readers"
 		return v
 	}
-	var before *attempt // the share before, of which the two may overlap
+	var before *attempt // the earlier shared lease that ends last, and so may overlap with s
 	for _, s := range b.shares {
 		v.Judged++
 		if before != nil && before.era == s.era && before.placed && s.placed {
@@ -115,7 +117,7 @@ func (b *book) writersServed() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// waited reports whether the request was refused after a wait. Only some readers and no writers give up earlier.
+// waited reports whether the request was refused after a wait. Writers never give up earlier. Some readers do.
 func (a *attempt) waited() bool {
 	return a.refused.Outcome == history.Held && a.refused.At-a.asked > 2*int64(patience)
 }

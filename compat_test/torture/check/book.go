@@ -1,5 +1,5 @@
-// Package check decides from the history of a run whether the library kept its promises. It uses nothing else.
-// Each property has its own verdict. If a case cannot be decided, or if a run has too few observations,
+// Package check decides from the history of a run whether the library kept its promises. The package reads nothing but
+// the history. Each property has its own verdict. If a case cannot be decided, or if a run has too few observations,
 // the check fails.
 package check
 
@@ -52,18 +52,19 @@ type book struct {
 	*history.Run
 	attempts []*attempt
 	byTry    map[string]*attempt
-	grants   map[string][]*attempt // for each name, the exclusive grants that workers received, in the order in which they were granted
-	shares   []*attempt            // the shared grants of the board, in that order
+	// for each name, the exclusive grants that workers received, in the order of the grants
+	grants   map[string][]*attempt
+	shares   []*attempt // the shared grants of the board, in the order of the grants
 	deaths   map[int]int64
 	calls    map[string][]*attempt // for each call of several names, the acquisitions of all its names
-	reports  []history.Event       // in which a call reports that it holds all of its names
+	reports  []history.Event       // the events in which a call for several names reports that it holds all of them
 	faults   []fault
 	prunings []fault
 	ticks    bool // true if the store keeps ticks
 	sharing  bool // true if the store grants shared locks
 	healed   int64
 	ended    int64
-	tryOf    map[string]string // for each nonce, the holder according to the audit
+	tryOf    map[string]string // for each nonce, the holder that the store's audit names
 }
 
 func newBook(r *history.Run) *book {
@@ -135,9 +136,10 @@ func newBook(r *history.Run) *book {
 
 func byGrant(x, y *attempt) int { return cmp.Compare(x.granted, y.granted) }
 
-// owner returns the acquisition to which a grant in the audit belongs. A call for several names may be granted a name,
-// release the name because another name is held, and request it again. Each such grant counts as a separate
-// acquisition. The call had given up this acquisition when it had its answer.
+// owner returns the acquisition to which a grant in the audit belongs. A call for several names may be granted one of
+// its names, but release it again because another name is held. It then requests the released name once more. Each such
+// grant counts as a separate acquisition. The caller never used the released grants: the checker treats them as refused
+// when the call returns.
 func (b *book) owner(c history.Change) string {
 	try := history.TryOf(c.Holder, c.Name)
 	a := b.byTry[try]
@@ -255,7 +257,7 @@ func (b *book) disturbed(from, to int64) (sum int64) {
 // fenced reports whether writes to a resource's chain are fenced.
 func fenced(resource string) bool { return resource != control }
 
-// Names of locks and resources that the checker treats specially.
+// These are names of locks and resources for which the checker has special rules.
 const (
 	control = "control"
 	relay   = "relay"

@@ -34,7 +34,8 @@ func (b *book) staleWrites() *Verdict {
 	return v
 }
 
-// noLostUpdate checks that each writer had read the write before its own.
+// noLostUpdate checks that each writer had read the previous write of the chain. A writer that had not read the
+// previous write has overwritten an update that it never saw.
 func (b *book) noLostUpdate() *Verdict {
 	v := &Verdict{ID: "S5'", Property: "no update is lost", Need: true}
 	last := map[string]int64{}

@@ -29,7 +29,9 @@ type Figures struct {
 	Slots                                                            int // the most holders of slots at the same time
 	Readers                                                          int // the most readers of the board at the same time
 	WriterWait                                                       []time.Duration
-	Done, Open, Already                                              int // calls of Once: reported as done, run but not done, not run because the tick was done
+	// Counts of calls of Once. Done: the job ran, and the call reported success. Open: the job ran, and the call
+	// reported no success. Already: the job did not run, because its tick was done.
+	Done, Open, Already int
 }
 
 func (b *book) figures() *Figures {

@@ -74,14 +74,14 @@ func (h held) granted() held {
 	return h
 }
 
-// reads adds the answer that grants the request h a share of a new epoch.
+// reads adds the answer that grants h a shared lease with a new token. Later readers may join with the same token.
 func (h held) reads() held {
 	h = h.granted()
 	find(h.forge, func(e history.Event) bool { return e.Try == h.try && e.Kind == history.Granted }).Shared = true
 	return h
 }
 
-// joins adds the answer that grants the request h a share of the present epoch.
+// joins adds the answer that grants h a shared lease with the token of the present readers.
 func (h held) joins() held {
 	h.forge.token--
 	return h.reads()
@@ -121,7 +121,8 @@ func sound() *forge {
 	f.ask(1, "chain-0").granted().write(0, 11, history.OK).released()
 	f.ask(2, "chain-0").granted().write(11, 12, history.OK).write(12, 13, history.OK).released()
 	f.ask(1, control).granted().write(0, 21, history.OK).released()
-	f.ask(2, control).granted().write(0, 22, history.OK).released() // this write loses the update before it
+	// This worker did not read the first write, so its write overwrites that update.
+	f.ask(2, control).granted().write(0, 22, history.OK).released()
 	first, second := f.ask(1, relay).granted(), f.ask(2, relay)
 	first.released()
 	second.granted().released()

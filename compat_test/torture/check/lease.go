@@ -28,7 +28,8 @@ func (b *book) containment() *Verdict {
 			v.Judged++
 			end, known := int64(0), false
 			for _, c := range granted[a.nonce] {
-				if c.At*microsecond <= e.Wall+clockGrain*microsecond { // a change with a later time cannot be the one that this answer reports
+				// A change that the store made after the worker recorded the answer cannot belong to this answer.
+				if c.At*microsecond <= e.Wall+clockGrain*microsecond {
 					end, known = max(end, c.Expires), true
 				}
 			}
@@ -44,7 +45,8 @@ func (b *book) containment() *Verdict {
 	return v
 }
 
-// ownRelease checks that a grant is ended only by its holder, by the janitor or by a forced release.
+// ownRelease checks who releases grants. A grant may be released by its holder, by the library if the caller gave up,
+// or by a forced release.
 func (b *book) ownRelease() *Verdict {
 	v, ok := b.audited("S6", "a release ends only the grant of its own holder", "")
 	if !ok {
@@ -69,7 +71,8 @@ func (a *attempt) releaseSent(at int64) bool {
 	return !a.held || a.release != 0 && a.release-a.grant.At+a.grant.Wall <= (at+clockGrain)*microsecond
 }
 
-// SQLite's clock rounds to milliseconds. clockGrain is in microseconds.
+// clockGrain is how much the store's clock may differ from the time of an event, in microseconds. It is this large
+// because SQLite's clock rounds to milliseconds.
 const clockGrain = 2000
 
 // ownRenewal checks that no renewal revives an expired lease, and that a lease reported as lost stays lost.
@@ -79,7 +82,7 @@ func (b *book) ownRenewal() *Verdict {
 	for c := range b.of(history.Renew) {
 		v.Judged++
 		a := b.byTry[b.tryOf[c.Nonce]]
-		sent := c.Expires - ttl // the time that the statement read from the store's clock
+		sent := c.Expires - ttl // when the statement was executed, on the store's clock
 		if c.OldExpires > sent || a == nil {
 			continue
 		}

@@ -56,9 +56,10 @@ func (b *book) afterCrash() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// unwanted reports whether a name may be without a next holder until limit, because no request for the name was
-// refused. That applies only to the names of the dense mode, which are sometimes not requested. A request with an
-// unknown outcome may have held the name in between.
+// unwanted reports whether a name may have no next holder until limit, because nobody needed the name. It is true only
+// for names of the dense mode, because all other names are requested all the time. It is false if a request was refused
+// although it was sent after limit, or if the next holder was still waiting at limit: the name was then stuck. An
+// earlier request with an unknown outcome is an excuse, because it may have held the name.
 func (b *book) unwanted(name string, from, limit int64, next *attempt) bool {
 	if !strings.HasPrefix(name, dense) {
 		return false
@@ -130,7 +131,7 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 			continue
 		}
 		if next.asked > a.release || b.deaths[next.worker] != 0 && b.deaths[next.worker] < from {
-			continue // the next holder had not sent its request by that time
+			continue // The limit does not apply: the next holder had not even sent its request by that time.
 		}
 		v.Judged++
 		if a.name == relay && b.disturbed(from-int64(b.Meta.TTL), next.granted) == 0 {
@@ -140,8 +141,8 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// limitAfter returns when a time of the length long, counted from the instant from, is over, if the time of faults does
-// not count. A fault that begins while the time of earlier faults is made up for does not count either.
+// limitAfter returns the instant from plus the duration long, plus the duration of the faults. It counts all faults
+// between one TTL before from and the returned instant.
 func (b *book) limitAfter(from, long int64) int64 {
 	for limit := from + long; ; {
 		later := from + long + b.disturbed(from-int64(b.Meta.TTL), limit)
@@ -169,8 +170,8 @@ func (b *book) waiting(name string, asked, at int64) *attempt {
 	return nil
 }
 
-// abandoned checks acquisitions whose caller gave up. Such an acquisition holds the name for at most one TTL after its last
-// request.
+// abandoned checks acquisitions whose caller gave up. An abandoned acquisition may hold the name for at most one TTL
+// after its last request.
 func (b *book) abandoned() *Verdict {
 	v := &Verdict{ID: "L3", Property: "a cancelled request does not keep the lock"}
 	if !b.Meta.Expect.Audited {

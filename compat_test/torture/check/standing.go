@@ -33,9 +33,9 @@ func (b *book) inFlight() (all []inFlight) {
 	return all
 }
 
-// heldUp checks transactions whose worker is suspended, cut off or killed before the commit.
-// Such a transaction may block the next holder's seal only while the fault lasts. The result took contains how long
-// after each fault began the next holder could continue.
+// heldUp checks transactions whose worker is suspended, cut off or killed before the commit. A transaction of such a
+// worker may block the next holder's seal only while the fault lasts. The result took contains how long after each
+// fault began the next holder could continue.
 func (b *book) heldUp() (v *Verdict, took []time.Duration) {
 	v = &Verdict{ID: "L4", Property: "a transaction blocks the next holder only during a fault"}
 	for _, w := range b.inFlight() {

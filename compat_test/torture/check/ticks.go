@@ -11,8 +11,8 @@ import (
 func (a *attempt) done() bool { return a.tick != 0 && a.released.Outcome == history.OK }
 
 // repeats reports whether the call a does a tick again that an earlier call has reported as done. The parameter before
-// is that earlier call. A tick that is done includes all earlier ticks. The result is false if a fault may explain the
-// repetition, or if the name may have been pruned in between.
+// is that earlier call. When a tick is done, all earlier ticks count as done, too. The result is false if a fault may
+// explain the repetition, or if the name may have been pruned in between.
 func (b *book) repeats(a, before *attempt) bool {
 	if before == nil || a == before || a.tick > before.tick {
 		return false
@@ -61,8 +61,8 @@ func (b *book) doneOnce() *Verdict {
 }
 
 // doneForGood checks what the calls of Once decided. After a tick was reported as done, nobody begins to do it again.
-// If a call learns that its tick is done, another call must have written and sent a release. That release may have
-// recorded that tick or a later one.
+// If a call learns that its tick is done, an earlier call must have done this tick or a later one: that call's job must
+// have written, and the call must have sent its release.
 func (b *book) doneForGood() *Verdict {
 	v := b.ticked("S16", "a tick is done for good, and only if its job ran")
 	var last *attempt

@@ -9,7 +9,9 @@ func (b *book) oneToken() *Verdict {
 		nonce string
 		token int64
 	}
-	grants, freed := map[string][]history.Change{}, map[lease]int64{} // freed has the position at which each lease ended, in the store's order of changes to the name
+	// The map freed contains where each lease ended: the number of that change in the store's list of changes to the
+	// name.
+	grants, freed := map[string][]history.Change{}, map[lease]int64{}
 	for _, c := range b.Audit {
 		switch c.Step() {
 		case history.Grant:
@@ -18,7 +20,8 @@ func (b *book) oneToken() *Verdict {
 			freed[lease{c.OldNonce, c.OldToken}] = c.Seq
 		}
 	}
-	// The time of a change may be the time at which its statement began to wait for the release.
+	// This compares the numbers of changes and not their times. The time of a grant may be too early: its statement may
+	// have read the clock first, and then waited for the release.
 	releasedBefore := func(a *attempt, c history.Change) bool {
 		at := freed[lease{a.nonce, a.token}]
 		return a.release != 0 && a.evicted == 0 && at != 0 && at < c.Seq
@@ -55,9 +58,9 @@ func (b *book) oneToken() *Verdict {
 	return v
 }
 
-// undisturbed reports whether no fault prevented the release of the grant c. That grant answered a late duplicate of
-// a's request. The store cannot distinguish a new request from a duplicate that arrives after the first grant's lease
-// has ended.
+// undisturbed reports whether no fault prevented the release of the grant c. The store made this grant for a late
+// duplicate of a's request. After the lease of the first grant has ended, the store cannot tell such a duplicate from a
+// new request.
 func (b *book) undisturbed(a *attempt, c history.Change) bool {
 	from := c.At*microsecond - a.grant.Wall + a.grant.At
 	death, died := b.deaths[a.worker]

@@ -78,8 +78,8 @@ func (b *book) linearizable() (v *Verdict) {
 	return v
 }
 
-// operations returns two operations for each grant: the grant and the grant's end. The end is a release. Without a release, the
-// end is any instant between the earliest possible next grant and the actual next grant.
+// operations returns two operations for each grant: the grant and the grant's end. A grant ends when it is released. If
+// it was not released, its end may be any instant between the earliest possible next grant and the actual next grant.
 func (b *book) operations(of []*attempt) (all []porcupine.Operation) {
 	for i, a := range of {
 		all = append(all, porcupine.Operation{ClientId: a.worker, Input: lockInput{token: a.token}, Call: a.asked, Return: a.granted})
@@ -90,7 +90,8 @@ func (b *book) operations(of []*attempt) (all []porcupine.Operation) {
 		if a.release != 0 && a.release <= from && a.released.Outcome == "ok" {
 			to = min(to, a.released.At)
 		}
-		// If a grant began after the next holder was granted the name, it is a second holder, which the specification rejects.
+		// The max matters if this grant began only after the next holder was granted the name. There were then two
+		// holders, and the specification rejects that.
 		all = append(all, porcupine.Operation{ClientId: a.worker, Input: lockInput{token: a.token, frees: true}, Call: from, Return: max(from, to)})
 	}
 	return all

@@ -65,8 +65,8 @@ func TryOf(holder, name string) string {
 	return holder
 }
 
-// CallOf returns the holder of a call. The parameter try is the attempt of the call for one of its names. If the call
-// has only one name, the holder is try itself.
+// CallOf returns the holder of a call. The parameter try is the value of the field Try for one name of the call. If the
+// call has only one name, its holder is equal to try.
 func CallOf(try string) string {
 	if i := strings.IndexByte(try, '/'); i >= 0 {
 		return try[:i+1]

@@ -3,7 +3,7 @@ package history
 // Change is one change of a lease's row. A trigger of the store recorded the change in the same transaction. The instants are
 // microseconds of the store's wall clock. A zero token or an empty nonce means that there is none.
 type Change struct {
-	Seq    int64  `json:"seq"` // increases with each change of a name
+	Seq    int64  `json:"seq"` // the number of the change: it increases with each change of the same name
 	Name   string `json:"n"`
 	Gone   bool   `json:"gone,omitempty"` // the row was deleted by pruning; only the old values are set
 	Holder string `json:"h,omitempty"`

@@ -1,5 +1,5 @@
-// Package child starts a command in its own process group, or in a job object on Windows. It makes sure that all
-// processes of the group end, even if rowlock is killed. The package does not use locks.
+// Package child starts a command in its own process group, or in a job object on Windows. The package makes sure that
+// all processes of the group end, even if rowlock is killed. The package does not use locks.
 package child
 
 import (

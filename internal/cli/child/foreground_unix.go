@@ -31,16 +31,18 @@ func (t *Foreground) Forward(c *Process, sig os.Signal) {
 // ChildPaused does nothing, because the process that stopped the command also has to continue it.
 //
 // If the user has pressed the suspend key, ChildPaused calls the function suspend, which suspends rowlock. The shell
-// then gets the terminal back. While rowlock is suspended, no lease is renewed. When rowlock continues, the function
-// returns whether the lease is still trusted. ChildPaused continues the command only if the lease is trusted.
+// then gets the terminal back. While rowlock is suspended, no lease is renewed. When rowlock continues, suspend returns
+// whether the lease is still trusted. Only then does ChildPaused continue the command. Without a trusted lease, the
+// caller has to stop the command.
 func (t *Foreground) ChildPaused(c *Process, sig syscall.Signal, suspend func() (trusted bool)) {
 	if !t.open() {
 		return
 	}
 	switch sig {
 	case unix.SIGTTIN, unix.SIGTTOU:
-		// If the user pressed the suspend key before, the signal TSTP is pending in the command's group, and the signal
-		// CONT would cancel TSTP. So in this case rowlock does not lend the terminal, and suspends itself as for TSTP.
+		// Lending the terminal includes the signal CONT. If the user has pressed the suspend key, the signal TSTP is
+		// pending in the command's group, and CONT would cancel it. So rowlock then does not lend the terminal, but
+		// suspends itself as after TSTP.
 		if !t.suspend && t.lend(c) {
 			c.signal(unix.SIGCONT)
 			return

@@ -42,8 +42,9 @@ func TestAGuardThatWasToldNoGroup(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Promise: a guard that has received nothing from rowlock kills no process. It has no process group, and no environment
-// variable to search for. A search for an empty text would find every process that has overwritten its environment.
+// Promise: a guard that has received nothing from rowlock kills no process. Such a guard knows no process group, and no
+// environment variable to search for. A search for an empty text would find every process that has overwritten its
+// environment.
 func TestAGuardThatWasToldNothing(t *testing.T) {
 	alive, theirs, err := os.Pipe()
 	require.NoError(t, err)

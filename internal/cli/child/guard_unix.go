@@ -25,8 +25,8 @@ const guardArgument = "__guard"
 // IsGuard reports whether this process was started as a guard.
 func IsGuard(args []string) bool { return len(args) == 1 && args[0] == guardArgument }
 
-// guard represents a second process of this program. That process reads from a pipe, and kills the process group of the
-// command when the pipe is closed. The kernel closes the pipe when rowlock dies, even if KILL ends rowlock.
+// guard represents a second process of this program. The guard process reads from a pipe, and kills the process group
+// of the command when the pipe is closed. The kernel closes the pipe when rowlock dies, even if KILL ends rowlock.
 //
 // The id of the process group is known only after the command has started. If rowlock dies before it has sent the id,
 // the guard searches for processes that have a certain environment variable. The command and all processes that it has

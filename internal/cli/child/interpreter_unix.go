@@ -14,16 +14,17 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// checkInterpreter returns an error if the kernel cannot execute the file, or the interpreter of a script.
-// rowlock calls it before it acquires the lock. Otherwise the command would fail to start under the lock,
-// and --min-hold would keep the lock closed for a command that never ran.
+// checkInterpreter returns an error if the kernel cannot execute the file, or the interpreter of a script. rowlock
+// calls it before it acquires the lock. Otherwise rowlock would acquire the lock for a command that cannot start. With
+// --min-hold, nobody else could then acquire the lock for some time, although the command never ran.
 func checkInterpreter(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a FIFO would block until a writer opens it
 		return exit.Failf(exit.NotExecutable, "%s: cannot be executed: it is not a regular file", terminal.Quoted(path))
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil // the kernel can execute a program that this user cannot read
+		// The file may be executable nevertheless: the kernel can execute a program that this user cannot read.
+		return nil
 	}
 	defer f.Close()
 	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')        // the kernel reads at most this many bytes of the first line

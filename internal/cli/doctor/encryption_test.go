@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// doctor warns of an unencrypted connection to another machine, and names the setting to add. It does not warn of an
-// unencrypted connection within the machine.
+// doctor warns of an unencrypted connection to another machine, and names the setting to add. doctor does not warn of
+// an unencrypted connection that stays on this machine.
 func TestEncryptionIsTold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -18,8 +18,8 @@ import (
 //go:embed lua/may.lua
 var mayOnRedis string
 
-// redisChecks returns the checks of one server, or of each primary of a Cluster. They do not include the library's own
-// findings. The function inspection returns a check that reports these.
+// redisChecks returns the checks of one server, or of each primary of a Cluster. The backend of the library also checks
+// its store. The function inspection returns a check that reports what the backend finds.
 func redisChecks(client redis.UniversalClient, prefix string) []check {
 	return []check{
 		{"server", func(ctx context.Context, r *Report) error {
@@ -79,8 +79,8 @@ func redisPrivileges(ctx context.Context, r *Report, client redis.UniversalClien
 	return nil
 }
 
-// redlockChecks returns the checks of each Redlock node. They do not require persistence, because a node that has lost
-// its data does not vote.
+// redlockChecks returns the checks of each Redlock node. These checks do not require that the nodes keep data on disk,
+// because a node that has lost its data does not vote.
 func redlockChecks(nodes []*redis.Client, prefix string) []check {
 	return []check{{"nodes", func(ctx context.Context, r *Report) error {
 		reached, ids := 0, map[string]string{}

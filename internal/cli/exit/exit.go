@@ -73,10 +73,11 @@ func (f *Error) Error() string { return f.err.Error() }
 // Unwrap returns the wrapped error.
 func (f *Error) Unwrap() error { return f.err }
 
-// With wraps err in an Error with the exit code code.
+// With wraps err in an Error. The parameter code is the exit code of the command.
 func With(code int, err error) error { return &Error{code, err} }
 
-// Failf returns an error with the exit code code, formatted as by fmt.Errorf.
+// Failf returns an error with a text that is formatted as by fmt.Errorf. The parameter code is the exit code of the
+// command.
 func Failf(code int, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }

@@ -70,9 +70,9 @@ func (s Runs) text(t string) string {
 }
 
 // Begin records the start of a run in the background. The returned channel is closed when the record was written or has
-// failed, at the latest after recordTimeout. The returned function records the end of the run. If a record cannot be
-// written, there is no error, and the exit code is the same. This happens if the table is missing, outdated or
-// read-only. "rowlock doctor" reports such a table.
+// failed, at the latest after recordTimeout. The returned function records the end of the run. A record cannot be
+// written if the table is missing, outdated or read-only. Begin then returns no error, and the exit code of "rowlock
+// run" does not change. "rowlock doctor" reports such a table.
 func (s Runs) Begin(r Record) (recorded <-chan struct{}, end func(Record)) {
 	written := make(chan struct{})
 	if s.in.DB == nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// silence is how long a connection to etcd may be idle before the client checks it. It is the smallest value that gRPC
-// permits.
+// silence is how long a connection to etcd may be idle before the client checks it. gRPC permits no smaller value.
 const silence = 10 * time.Second
 
 func etcdKind(form string, secure bool) kind {

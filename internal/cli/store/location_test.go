@@ -94,7 +94,7 @@ func TestMySQLURLIsTranslated(t *testing.T) {
 }
 
 // The address of a store of session locks differs from the address of a store of lease rows only in its scheme. Both
-// mean the same server with the same options.
+// addresses mean the same server with the same options.
 func TestSessionLocationIsThatOfTheLeaseRows(t *testing.T) {
 	t.Parallel()
 	for store, plain := range map[string]string{

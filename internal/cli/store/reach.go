@@ -10,9 +10,9 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// reach connects to all servers, and returns nil as soon as a server accepts the connection. If no server does,
-// it returns the errors of all servers. It is called before clients that would otherwise wait until ctx ends,
-// and not report why no server was found.
+// reach connects to all servers, and returns nil as soon as a server accepts the connection. If no server does, it
+// returns the errors of all servers. Some client libraries wait until ctx ends if no server is reachable, and do not
+// report the reason. So the command calls reach before it uses such a client.
 func (at Location) reach(ctx context.Context, secure *tls.Config) error {
 	servers := at.KeyValue.Servers
 	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)

@@ -114,8 +114,8 @@ func sqliteDSN(path string) string {
 }
 
 // PrepareSQLite creates or migrates rowlock's tables in a file that has no other tables. Another process may do the
-// same at the same time. PrepareSQLite does not change a file with tables of an application. There the user has to run
-// "rowlock migrate up".
+// same at the same time. PrepareSQLite does not change a file with tables of an application. For such a file the user
+// has to run "rowlock migrate up".
 func (s *Store) PrepareSQLite(ctx context.Context) error {
 	ready, others, err := s.TablesOfFile(ctx)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // Environment is a list of environment variables in the form of os.Environ.
 type Environment []string
 
-// Get returns the value of the variable name, or an empty text. If the variable occurs twice, Get returns the last
-// value, as os/exec does.
+// Get returns the value of a variable, or an empty text. The parameter name is the variable's name. If the variable
+// occurs twice, Get returns the last value, as os/exec does.
 func (e Environment) Get(name string) string {
 	for _, entry := range slices.Backward(e) {
 		if key, value, ok := strings.Cut(entry, "="); ok && key == name {
@@ -19,7 +19,7 @@ func (e Environment) Get(name string) string {
 	return ""
 }
 
-// Without returns a copy of e without the variables names.
+// Without returns a copy of e without some variables. The parameter names lists them.
 func (e Environment) Without(names ...string) Environment {
 	return slices.DeleteFunc(slices.Clone(e), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")

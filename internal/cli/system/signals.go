@@ -18,7 +18,9 @@ type Signals struct {
 // such as HUP under nohup, stays ignored.
 func CatchSignals() *Signals {
 	s := &Signals{
-		C:     make(chan os.Signal, 32), // more signals than a person can send before rowlock reads them
+		// Go drops a signal if the channel is full. 32 signals are more than a person can send before rowlock reads
+		// them.
+		C:     make(chan os.Signal, 32),
 		pipes: make(chan os.Signal, 1),
 	}
 	s.catch(forwarded...)
@@ -40,9 +42,9 @@ func (s *Signals) catch(which ...os.Signal) {
 // Release stops catching the signals. It keeps catching SIGPIPE, because rowlock may still write a last message.
 func (s *Signals) Release() { signal.Stop(s.C) }
 
-// During returns a context for a wait. The first signal that ends a wait ends this context. Other signals are dropped,
-// because no command runs yet. The returned function stops the reading of signals. It returns the signal that has ended
-// the context, or nil if no signal has.
+// During returns a context for a wait. The first signal of the list ending ends this context. Other signals are
+// dropped, because no command runs yet. Call the returned function after the wait. It stops reading signals, and
+// returns the signal that has ended the context, or nil if no signal has.
 func (s *Signals) During(ctx context.Context) (context.Context, func() os.Signal) {
 	ctx, cancel := context.WithCancel(ctx)
 	var got os.Signal

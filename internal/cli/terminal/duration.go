@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Forever is the duration that options write as inf: no limit.
+// Forever means that there is no limit. On the command line it is written as inf.
 const Forever = time.Duration(math.MaxInt64)
 
 // ErrDuration is the error for a malformed duration.

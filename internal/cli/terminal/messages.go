@@ -57,7 +57,7 @@ func (m *Messages) Say(level slog.Level, event, sentence string, attrs ...slog.A
 	log.LogAttrs(context.Background(), level, sentence, append([]slog.Attr{slog.String("event", event)}, attrs...)...)
 }
 
-// Event writes a message that only log collectors need. It is not written with --log-format=text.
+// Event writes a message that only log collectors need. With --log-format=text the message is not written.
 func (m *Messages) Event(event string, attrs ...slog.Attr) { m.Say(Event, event, event, attrs...) }
 
 // Fail writes an error message for the error that has ended rowlock.
@@ -65,7 +65,7 @@ func (m *Messages) Fail(err error) {
 	m.Say(Error, eventOf(exit.Code(err)), Plain(err), slog.Int("exit_code", exit.Code(err)))
 }
 
-// eventOf returns the event name of an error with the exit code code.
+// eventOf returns the event name for an error. The parameter code is the exit code that the error causes.
 func eventOf(code int) string {
 	switch code {
 	case exit.Usage:

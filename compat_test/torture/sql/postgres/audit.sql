@@ -16,7 +16,7 @@ CREATE TABLE torture_audit (
 -- next
 CREATE FUNCTION torture_audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    was rowlock_lease; -- its columns are NULL if there was no such row
+    was rowlock_lease; -- the row before the change; all columns are NULL if the row is new
     now rowlock_lease;
 BEGIN
     IF TG_OP <> 'INSERT' THEN was := OLD; END IF;
