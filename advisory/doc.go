@@ -71,9 +71,9 @@
 // # Readers and writers
 //
 // A lease that was acquired with the option rowlock.Shared is called a share. One connection can hold an exclusive
-// lock on one name and shares of other names. The server counts the shares of one name that one session holds. It
-// reports the sessions, but not how many shares each session holds. So several shares of a process on one connection
-// can appear as one reader.
+// lock on one name and shares of other names. The server counts the shares of one name that one session holds. The
+// server reports the sessions, but not how many shares each session holds. So several shares of a process on one
+// connection can appear as one reader.
 //
 // A share has the token zero, and package fence rejects it. All readers that hold a name at the same time would need
 // the same token. The first reader would have to pass that token to the others, but PostgreSQL cannot store a value
@@ -121,9 +121,9 @@
 // primary.
 //
 // PostgreSQL writes a sequence to its log, and waits for the disk, once per 32 numbers. A grant with one of the other
-// 31 numbers does not wait. Its number becomes durable with the next commit in this cluster. If the server crashes
-// before that commit, the sequence may return the same number a second time. This is harmless within the cluster: no
-// transaction that used the number was committed there.
+// 31 numbers does not wait. The number of such a grant becomes durable with the next commit in this cluster. If the
+// server crashes before that commit, the sequence may return the same number a second time. This is harmless within
+// the cluster: no transaction that used the number was committed there.
 //
 // After a restore from a backup, the sequence may return numbers that were already used as tokens.
 // Raise the sequence (setval) after a restore.

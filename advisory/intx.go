@@ -44,8 +44,8 @@ const (
 )
 
 // InTx acquires the lock called name until tx commits or rolls back. It needs no backend and no schema, and works
-// behind a pooler in transaction mode. It excludes every other InTx of that name and every lease of a [Backend] on the
-// same database.
+// behind a pooler in transaction mode. The lock excludes every other InTx of that name and every lease of a [Backend]
+// on the same database.
 //
 // If another holder has the lock, the error wraps a [*driver.Held], and tx can continue without the lock. Any other
 // error means that a statement of tx failed, so roll tx back. The context ctx limits the retries and each statement.

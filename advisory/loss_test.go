@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// soon is the limit within which the end of a connection must be noticed. It allows for a busy machine,
-// and is shorter than a heartbeat interval.
+// soon is the limit within which the end of a connection must be noticed. The limit is long enough for a busy machine,
+// and shorter than a heartbeat interval.
 const soon = 5 * time.Second
 
 // lostWithin waits until the lease is lost. It checks that this happened less than limit after began,

@@ -19,7 +19,7 @@ import (
 // The lock that the server may have granted then becomes free.
 func TestAnAskOfAWaiterThatHasNoAnswer(t *testing.T) {
 	t.Parallel()
-	const ttl = 1250 * time.Millisecond // not a multiple of 500 ms, so that no wait on the server ends at the moment of the grant
+	const ttl = 1250 * time.Millisecond // is not a multiple of 500 ms, the length of one wait on the server, so no wait ends at the moment of the grant
 	dsn := database(t)
 	reached, proxy, err := through(dsn)
 	require.NoError(t, err)

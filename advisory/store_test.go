@@ -79,7 +79,7 @@ func refuse(tb testing.TB, b driver.Backend, r driver.Request) *driver.Held {
 	tb.Helper()
 	g, err := b.Acquire(tb.Context(), r)
 	if err == nil {
-		_ = b.Release(tb.Context(), g) // otherwise the pool could not be closed
+		_ = b.Release(tb.Context(), g) // returns the connection, because the pool cannot be closed before that
 	}
 	var held *driver.Held
 	require.ErrorAs(tb, err, &held)

@@ -12,8 +12,8 @@ import (
 )
 
 // Backend keeps locks as named locks of MySQL or MariaDB sessions. It is safe for concurrent use. It borrows
-// connections from the caller's pool while it holds locks or waits for one, and returns them after the last release. It
-// never closes the pool.
+// connections from the caller's pool while it holds locks, and while its requests wait for locks. It returns the
+// connections after the last release. It never closes the pool.
 type Backend struct {
 	db    *sql.DB
 	table sqltable.Table

@@ -44,8 +44,8 @@
 //     if the table of tokens was replicated, or if the clocks of both servers agree.
 //     A resource that checks tokens (package fence) then rejects the old holder.
 //   - Replicas, Galera, group replication with several primaries: a lock exists on one node only. The backend refuses
-//     to lock on a read-only replica. It refuses to lock on a node of a Galera cluster, or of a group with several
-//     primaries, unless the option [SingleWriter] declares that all programs connect to the same node.
+//     to lock on a read-only replica. The backend also refuses to lock on a node of a Galera cluster, or of a group
+//     with several primaries, unless the option [SingleWriter] declares that all programs connect to the same node.
 //   - Proxies that share a connection between clients (ProxySQL and RDS Proxy without session pinning) break
 //     exclusion. The backend cannot detect them, so connect to the server directly. It refuses to lock on Vitess
 //     and TiDB.

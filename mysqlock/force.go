@@ -18,9 +18,10 @@ func (b *Backend) mine(namespace string, all bool) []driver.Status {
 
 // ForceRelease implements [driver.Operator]. If key is held and live is false, ForceRelease returns a refusal. If live
 // is true, it ends the connection that holds key (KILL). This also releases all other locks of that connection.
-// ForceRelease waits until the server has released the lock. Then it raises the token, unless NoToken is set, so that
-// the old holder is fenced. The user needs the privilege to kill the connections of other users (CONNECTION_ADMIN or
-// SUPER), unless the holder has the same user. Pass token zero for a holder whose token is unknown.
+// ForceRelease waits until the server has released the lock. Then ForceRelease raises the token, unless NoToken is
+// set, so that the old holder is fenced. The user needs the privilege to kill the connections of other users
+// (CONNECTION_ADMIN or SUPER), unless the holder has the same user. Pass token zero for a holder whose token is
+// unknown.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	err := b.look(ctx, func(c *conn) error {
 		r, err := b.record(ctx, c, key)

@@ -42,7 +42,7 @@
 // # Guarantees
 //
 // Exclusion and tokens are linearizable. They survive the loss of a minority of nodes, the loss of the leader, and
-// restarts. A new leader restarts the full TTL of each session, so grants may expire late.
+// restarts. A new leader restarts the full TTL of each session, so a grant may expire late.
 //
 // After a crash, the lock becomes free within nine eighths of the TTL, plus one and a half seconds. One second is for
 // rounding, and half a second for etcd to notice. Each change of leader during that time adds the same time again. The

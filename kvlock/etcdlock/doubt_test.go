@@ -126,7 +126,7 @@ func (n *network) late(t *testing.T, b *etcdlock.Backend, session clientv3.Lease
 	put, err := n.direct.Put(t.Context(), b.EntryOf(r.Nonce), "{}", clientv3.WithLease(session))
 	require.NoError(t, err)
 	require.NoError(t, n.Restore(b))
-	require.Eventually(t, func() bool { // until the client has reconnected
+	require.Eventually(t, func() bool { // retries until the client has reconnected
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := b.Inspect(ctx, r.Key)

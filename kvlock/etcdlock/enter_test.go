@@ -10,8 +10,8 @@ import (
 )
 
 // A waiter that enters the queue gets the holder's description, even if a waiting writer is between the holder and the
-// waiter. Its wait then depends only on the context that its callback returned. So the waiter continues to wait after
-// the context that it passed to Await has ended.
+// waiter. After the function wait has returned a context, only that context limits the wait. So the waiter continues
+// to wait after the context that it passed to Await has ended.
 func TestAWaiterLearnsTheHolder(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		for name, shared := range map[string]bool{"exclusive": false, "shared": true} {

@@ -54,8 +54,9 @@ func TestTheEndOfASessionEndsTrust(t *testing.T) {
 	})
 }
 
-// If a session ends while its process is cut off, the process notices the end when the network is back. It notices
-// without a renewal, even if the revisions in between have been compacted.
+// If a session ends while its process is cut off, the process notices the end when the network is back. The process
+// needs no renewal for that. It also notices the end if etcd has compacted the revisions since the process was cut
+// off.
 func TestASessionThatEndedUnseen(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		for _, compacts := range []bool{false, true} {
@@ -140,7 +141,8 @@ func TestOneWatchForAllLocks(t *testing.T) {
 }
 
 // If the first waiter in the queue dies, a released lock stays blocked for the waiters behind it until the dead
-// waiter's session ends. That takes nine eighths of its TTL, plus the time that etcd needs to notice.
+// waiter's session ends. The dead waiter's session ends after nine eighths of the waiter's TTL, plus the time that
+// etcd needs to notice.
 func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	everywhere(t, func(t *testing.T, n *network) {
 		held, err := n.watching.Acquire(t.Context(), request("a"))

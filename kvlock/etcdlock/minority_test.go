@@ -17,7 +17,7 @@ func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
 	where := prefix()
-	minority := leader(t, c) // the hardest case: the old leader, which decides when leases expire
+	minority := leader(t, c) // cuts off the old leader, which is the hardest case, because the leader decides when leases expire
 	majority := others(c, minority)
 	lease, err := lockerOn(t, etcdlock.New(connect(t, minority.DSN), where), rowlock.TTL(2*time.Second)).Acquire(t.Context(), "a")
 	require.NoError(t, err)

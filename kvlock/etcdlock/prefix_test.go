@@ -29,7 +29,7 @@ func TestAPrefixInsideAnotherIsApart(t *testing.T) {
 		{outer, driver.Key{Namespace: "b", Name: "f"}},
 		{outer, driver.Key{Name: "b/c"}},
 	}
-	for range 2 { // twice, so that the keys of each prefix exist when the other prefix is used
+	for range 2 { // runs twice, so that the keys of each prefix exist when the other prefix is used
 		grants := make([]driver.Grant, len(locks))
 		for i, lock := range locks {
 			r := request("")

@@ -36,7 +36,7 @@ func TestARestoredSnapshot(t *testing.T) {
 
 	restore(t, s, snapshot, "--bump-revision=1000000000", "--mark-compacted")
 	var outcomes []driver.Outcome
-	require.Eventually(t, func() bool { // until the client has reconnected
+	require.Eventually(t, func() bool { // retries until the client has reconnected
 		outcomes, err = b.Renew(t.Context(), []driver.Grant{kept, lost})
 		return err == nil && outcomes[0] != driver.Unknown && outcomes[1] != driver.Unknown
 	}, 10*time.Second, 10*time.Millisecond)

@@ -158,7 +158,7 @@ func (b *Backend) why(ctx context.Context, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	const limit = 200 * time.Millisecond // while a connection is being opened, no cause is known yet
+	const limit = 200 * time.Millisecond // gives the client time to open a connection, because the cause is unknown before that
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	reason := b.client.ActiveConnection().Invoke(ctx, pb.Lease_LeaseTimeToLive_FullMethodName, new(pb.LeaseTimeToLiveRequest), new(pb.LeaseTimeToLiveResponse))

@@ -32,7 +32,7 @@ func TestRenewalsTravelInHundreds(t *testing.T) {
 		require.NoError(t, b.Release(ctx, grants[i]))
 		want[i] = driver.Lost
 	}
-	for _, runs := range []int{8, 4} { // at first the server does not know the script
+	for _, runs := range []int{8, 4} { // in the first round, the server does not know the script
 		redistest.ResetRuns(t, c)
 		outcomes, err := b.Renew(ctx, grants)
 		require.NoError(t, err)

@@ -17,9 +17,9 @@ import (
 )
 
 // After the lockers are closed, no goroutine of theirs runs and no subscription is open, although the client is still
-// open. This holds although the lockers held locks and waited for locks. The test does not run in parallel, so that it
-// sees no goroutines of other tests. Requests to a server that hangs end when the client is closed, which TestMain
-// checks.
+// open. In this test, the lockers have held locks and waited for locks before they are closed. The test does not run
+// in parallel, so that it sees no goroutines of other tests. Requests to a server that hangs end when the client is
+// closed, which TestMain checks.
 func TestNothingRunsAfterClose(t *testing.T) {
 	s := redistest.Start(t)
 	direct := redistest.Connect(t, s.Addr)

@@ -216,7 +216,7 @@ func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis
 	// The name is free, because the failed acquire has released its grant.
 	alone := redistest.Acquire(t, plain, redistest.Request(without))
 
-	require.Eventually(t, func() bool { // until the replica has connected
+	require.Eventually(t, func() bool { // retries until the replica has connected
 		g, err := short.Acquire(ctx, redistest.Request(with))
 		return err == nil && short.Release(ctx, g) == nil
 	}, redistest.AtMost, 10*time.Millisecond)

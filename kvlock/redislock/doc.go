@@ -7,8 +7,9 @@
 // leases. On a Cluster, these leases must be in the same slot. A release notifies the process that has waited longest,
 // by pub/sub, and reserves the lock for that process for 50 ms.
 //
-// The readers of a lock (see rowlock.Shared) are in the same hash. Each of them has its own expiry, and all of them have
-// one token. The lock is free after the last of them has released its share or has expired.
+// The readers of a lock (see rowlock.Shared) are in the same hash. Each reader has its own expiry, and all readers
+// that hold the lock together have the same token. The lock is free after the last reader has released its share, or
+// after that share has expired.
 //
 // A token is the larger of the last token plus one and the server's clock in microseconds. So tokens rise through
 // release, expiry, FLUSHALL, a restart without data, and a failover that lost the last grants. After a failover, they
@@ -54,6 +55,6 @@
 // # Redlock
 //
 // Package redlock keeps locks in a majority of independent servers, for locks that must be available while one server
-// is down. It is not safer than one server. docs/redlock.md says when to use package redlock. If such a lock protects
-// rows of a SQL database, use fence.Claim too.
+// is down. Such a lock is not safer than a lock on one server. docs/redlock.md says when to use package redlock. If
+// such a lock protects rows of a SQL database, use fence.Claim too.
 package redislock

@@ -88,7 +88,7 @@ func testForgottenOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.
 		}
 		want := map[string]int{"gone:": len(grants), "{bygone}:": 1}[prefix]
 		assert.Len(t, records, want, prefix)
-		for _, record := range records { // as if the clock had been a day ahead
+		for _, record := range records { // gives each record the state that a clock one day ahead would have left
 			ahead := time.Now().Add(24 * time.Hour).UnixMicro()
 			require.Positive(t, c.Exists(t.Context(), record).Val())
 			require.NoError(t, c.HSet(t.Context(), record, "top", ahead).Err())

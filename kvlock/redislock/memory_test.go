@@ -27,7 +27,7 @@ func TestFullMemory(t *testing.T) {
 		reading[i].Shared = true
 		shares[i] = redistest.Acquire(t, b, reading[i])
 	}
-	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than the server needs without any keys
+	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "100kb").Err()) // this is less than the server needs without any keys
 	_, err := b.Acquire(ctx, redistest.Request("new"))
 	require.ErrorContains(t, err, "OOM")
 	assert.False(t, driver.IsPermanent(err))

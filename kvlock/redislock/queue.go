@@ -13,7 +13,8 @@ const leaveLimit = time.Second
 
 var leaveScript = redisbase.LoadQueued(files, "leave")
 
-// elsewhere returns "1" if subscribers may be connected to another server than the one that has the lock.
+// elsewhere returns "1" if a subscriber may be connected to a server that does not have the lock, which is possible on
+// a Cluster.
 func (b *Backend) elsewhere() string {
 	if redisbase.IsCluster(b.client) {
 		return "1"

@@ -173,7 +173,7 @@ func TestEachOfManyWaitersIsCalled(t *testing.T) {
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, processes, open)
 	for _, p := range all {
-		seen(t, admin, p.Waiter(), time.Hour) // so that no waiter counts as dead on a slow machine
+		seen(t, admin, p.Waiter(), time.Hour) // moves the time at which the waiter was last seen, so that no waiter counts as dead on a slow machine
 	}
 	for i, p := range all {
 		assert.Equal(t, processes-i, queued(t, admin))

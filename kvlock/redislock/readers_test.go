@@ -125,7 +125,7 @@ func TestManyWaitingReadersGetIn(t *testing.T) {
 				lease, err := locker.Acquire(ctx, "job", rowlock.Shared())
 				all.Done()
 				if assert.NoError(t, err) {
-					all.Wait() // until all readers hold the lock
+					all.Wait() // waits until all readers hold the lock
 					assert.NoError(t, lease.Release(ctx))
 				}
 			})

@@ -45,11 +45,12 @@ func cluster(tb testing.TB) []string {
 	return addrs
 }
 
-// awaitReplica waits until the primary streams its writes to a replica. It makes writes until WAIT has counted the
-// replica twice. The first count does not prove that the primary streams: the replica may have received that write in
-// its snapshot. It may then acknowledge the write before the primary has noticed that the process that made the
-// snapshot has ended. In this case the primary starts to stream at the next acknowledgement, up to a second later. So
-// if WAIT counts the replica for a second write, the primary streams. From then on WAIT takes one round trip.
+// awaitReplica waits until the primary streams its writes to a replica. It repeats a write and a WAIT until WAIT has
+// counted the replica twice. The first count does not prove that the primary streams: the replica may have received
+// that write in its snapshot. The replica may then acknowledge the write before the primary has noticed that its child
+// process for the snapshot has ended. In this case the primary starts to stream at the next acknowledgement, up to a
+// second later. So if WAIT counts the replica for a second write, the primary streams. From then on WAIT takes one
+// round trip.
 func awaitReplica(tb testing.TB, primary *redis.Client) {
 	tb.Helper()
 	ctx := context.Background()

@@ -212,15 +212,15 @@ func (p *person) read(tb testing.TB) driver.Grant {
 	return redistest.Acquire(tb, p, r)
 }
 
-// The readers and writers of several processes wait in one queue. A reader that is granted a share notifies the next
-// process. So all readers up to the next writer hold shares at the same time, and no process polls. The writer keeps its
-// place in the queue, and no reader behind it overtakes it.
+// The readers and writers of several processes wait in one queue. When a reader is granted a share, the script
+// notifies the next process in the queue. So all readers up to the next writer hold shares at the same time, and no
+// process polls. The writer keeps its place in the queue, and no reader behind it overtakes it.
 func testReadersWakeEachOther(t *testing.T, open func() redis.UniversalClient) {
 	holder := redislock.New(open())
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, 6, open)
 	for _, p := range all {
-		seen(t, p.client, p.Waiter(), time.Hour) // so that no waiter counts as dead on a slow machine
+		seen(t, p.client, p.Waiter(), time.Hour) // moves the time at which the waiter was last seen, so that no waiter counts as dead on a slow machine
 	}
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[0].called(t)

@@ -20,7 +20,7 @@ func TestFullMemory(t *testing.T) {
 	kept, ended := redistest.Acquire(t, b, redistest.Request("kept")), redistest.Acquire(t, b, redistest.Request("ended"))
 	b.Settle()
 	for _, node := range f.raw {
-		require.NoError(t, node.ConfigSet(ctx, "maxmemory", "100kb").Err()) // less than the server needs without any keys
+		require.NoError(t, node.ConfigSet(ctx, "maxmemory", "100kb").Err()) // this is less than the server needs without any keys
 	}
 	_, err := b.Acquire(ctx, redistest.Request("new"))
 	require.ErrorContains(t, err, "OOM")

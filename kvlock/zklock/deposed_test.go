@@ -43,7 +43,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	g, err := b.Acquire(t.Context(), warm)
 	require.NoError(t, err)
 	require.NoError(t, b.Release(t.Context(), g))
-	_, err = open(t, []string{deposed.DSN}, where).List(t.Context(), "", true) // so that the deposed leader has all changes that the client has seen
+	_, err = open(t, []string{deposed.DSN}, where).List(t.Context(), "", true) // List syncs, so afterwards the future deposed leader has all changes that the client has seen
 	require.NoError(t, err)
 
 	c.Isolate(deposed)

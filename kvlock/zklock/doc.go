@@ -73,9 +73,9 @@
 // A holder that is cut off, alone or with its server, stops before the servers end its session. The backend never uses
 // that session again.
 //
-// A writer's token is the transaction id that created the node (its czxid). It is never the sequence number, which may
-// restart. A new ensemble, and an ensemble that was restored from a snapshot, counts from an earlier id. In both cases,
-// reset the fences of resources outside ZooKeeper.
+// A writer's token is the id of the transaction that created the writer's node (the node's czxid). The node's sequence
+// number would be no good token, because sequence numbers may restart. A new ensemble, and an ensemble that was
+// restored from a snapshot, counts from an earlier id. In both cases, reset the fences of resources outside ZooKeeper.
 //
 // # Limits
 //
@@ -87,10 +87,10 @@
 //
 // ZooKeeper's client does not support contexts, so a request continues after its caller has returned. Such a request
 // may leave a node in the queue. A retry finds the node by its nonce. Otherwise the backend deletes the node in the
-// background, and repeats that until it succeeds. The search for the node uses a new connection of the same session, so
-// the lost request cannot arrive later. It begins with a request that the leader commits, so that the search sees the
-// result of every earlier request. If a server does not answer a request, the client moves to another server after two
-// seconds at most, or sooner for short TTLs.
+// background, and repeats that until it succeeds. The search for the node uses a new connection of the same session,
+// so the lost request cannot arrive after the search. The search begins with a request that the leader commits, so
+// that it sees the result of every earlier request. If a server does not answer a request, the client moves to another
+// server after two seconds at most, or sooner for short TTLs.
 //
 // # Data in ZooKeeper
 //

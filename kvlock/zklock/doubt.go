@@ -11,7 +11,8 @@ import (
 )
 
 // find looks for the node of a request whose reply was lost. It uses a new connection of the same session, so the lost
-// request cannot arrive later. It makes a commit first, so that the result of every earlier request is visible.
+// request cannot arrive after the search. It first makes the leader commit a request, so that the search sees the
+// result of every earlier request.
 func (e *entry) find(container string) error {
 	s := e.session
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {

@@ -21,7 +21,7 @@ type slow struct {
 func (s *slow) Read(p []byte) (int, error) {
 	if !s.handshaken {
 		s.handshaken = true
-		time.Sleep(700 * time.Millisecond) // longer than the first handshake limit
+		time.Sleep(700 * time.Millisecond) // this is longer than the first handshake limit
 	}
 	return s.Conn.Read(p)
 }

@@ -33,7 +33,7 @@ func connect(tb testing.TB, servers ...string) *zk.Conn {
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
 		conn.Close()
-		for range events { // until the client's goroutines have ended
+		for range events { // the channel is closed when the client's goroutines have ended
 		}
 	})
 	return conn
@@ -224,7 +224,7 @@ func (n *network) endSession(id int64) error {
 		return err
 	}
 	_, err = conn.Write(closeSession)
-	_, _ = io.Copy(io.Discard, conn) // until the server closes the connection
+	_, _ = io.Copy(io.Discard, conn) // waits until the server closes the connection
 	return err
 }
 

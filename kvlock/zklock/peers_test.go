@@ -85,7 +85,7 @@ func releaseAfterLossIsNoSuccess(t *testing.T, n *network) {
 	require.NoError(t, err)
 	lease, err := lockerOn(t, b).Acquire(t.Context(), "a")
 	require.NoError(t, err)
-	require.NoError(t, n.Cut(b)) // so that the holder does not notice
+	require.NoError(t, n.Cut(b)) // cuts the holder off, so that it does not notice the end of its session
 	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
 	next, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
 	require.NoError(t, err)

@@ -71,7 +71,8 @@ var over = func() context.Context {
 }()
 
 // Session returns a context that ends when the session of g has ended, or has not been proven in time. If an operator
-// forces the release of g alone, the context does not end, but the next renewal notices.
+// forces the release of g, but the session continues, the context does not end. The next renewal notices the forced
+// release.
 func (b *Backend) Session(g driver.Grant) context.Context {
 	if e := b.held(g); e != nil {
 		return e.session.ctx

@@ -58,7 +58,7 @@ type renewing struct {
 	at int // index in the outcomes
 }
 
-// parts splits all into parts that each fit into one request.
+// parts splits the list all into several lists, so that the operations of each list fit into one request.
 func parts(all []renewing) (parts [][]renewing) {
 	const most = sendBuffer / 2
 	size, from := 0, 0

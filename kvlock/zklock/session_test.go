@@ -17,7 +17,7 @@ import (
 // lostSessionEndsItsLeasesOnly: the loss of a session ends all leases on that session, and no others. The locker
 // continues with a new session. (In another lock library, the lock object is unusable after such a loss.)
 func lostSessionEndsItsLeasesOnly(t *testing.T, n *network) {
-	l := lockerOn(t, n.watching, rowlock.TTL(time.Minute)) // so long that no renewal runs during the test
+	l := lockerOn(t, n.watching, rowlock.TTL(time.Minute)) // this TTL is so long that no renewal runs during the test
 	var leases []*rowlock.Lease
 	for _, name := range []string{"a", "b", "c"} {
 		lease, err := l.Acquire(t.Context(), name)
@@ -92,7 +92,7 @@ func TestAnUntrustedSessionIsEnded(t *testing.T) {
 }
 
 // If a server stops answering during a request, the session moves to another server early enough to renew the lease.
-// ZooKeeper's client alone would wait for longer than the lease is trusted.
+// Without this, ZooKeeper's client would wait for longer than the lease is trusted.
 func TestASilentServerIsLeft(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))
@@ -147,7 +147,7 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
 	before, err := n.queue(key)
 	require.NoError(t, err)
-	time.Sleep(2 * time.Second) // longer than the session is trusted without a proof
+	time.Sleep(2 * time.Second) // this is longer than the session is trusted without a proof
 	require.NoError(t, first.Release(t.Context()))
 	lease := <-got
 	require.NotNil(t, lease)

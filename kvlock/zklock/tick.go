@@ -98,7 +98,7 @@ func (e *entry) hasRecorded() error {
 
 // Prune implements [driver.Operator]. It deletes the tick of a free lock if both the tick and the last acquisition are
 // at least as old as the parameter unused. The servers themselves remove the nodes of free locks without ticks. The
-// servers' clocks made the times, and the caller's clock measures their age.
+// times come from the servers' clocks. Their age is measured with the caller's clock.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int, err error) {
 	return onAny(b.store, func(s *session) (int, error) {
 		namespaces, err := b.namespaces(ctx, s)

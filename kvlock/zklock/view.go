@@ -37,8 +37,8 @@ func (w *waiter) look(ctx context.Context) (v view, err error) {
 // view watches the last two nodes that the entry must wait for. When the farther of these nodes is deleted, the nearer
 // one holds the lock. That leaves time to read the queue again, and to watch the entry's own node.
 //
-// A share may have to wait for readers of an earlier epoch alone, because the writer between them has given up. It can
-// join their epoch if the queue has no other writer. Otherwise it also watches that writer.
+// A share may have to wait for readers of an earlier epoch alone, because the writer between them has given up. If the
+// queue has no other writer, the share can join their epoch. Otherwise it waits, and also watches that writer.
 func (e *entry) view(q []place) (v view, err error) {
 	ahead, err := e.ahead(q)
 	if err != nil || len(ahead) == 0 {

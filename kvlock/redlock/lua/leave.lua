@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- Parameters: KEYS[1] the lock and its channel, KEYS[2] the waiters for the lock; ARGV the id of a waiter; the text
 -- with which the names of waiters' channels begin. Result: 1. Promise: no release at this node notifies this waiter
--- any longer. If the lock is free, notifies the next waiter. This is needed because this waiter may have used up a
--- notification: a release notified it, but its request met an attempt of another client, which failed later.
+-- any longer. If the lock is free, notifies the next waiter. The next waiter must be notified because this waiter may
+-- have used up the notification of a release: it was notified, but its request met an attempt of another client, which
+-- failed later.
 redis.pcall('ZREM', KEYS[2], ARGV[1])
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'held_until', 'clock')
 local time = redis.call('TIME')
