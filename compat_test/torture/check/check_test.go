@@ -469,6 +469,22 @@ func TestAnAnswerThatComesAfterTheSuccessors(t *testing.T) {
 	assert.Equal(t, 1, v.Broken)
 }
 
+// If the answer with a grant arrives after the holder's deadline, the holder never trusts its lease. So the lease overlaps
+// no other lease.
+func TestAnAnswerAfterTheDeadlineIsNeverTrusted(t *testing.T) {
+	f := sound()
+	first := f.ask(1, "churn-0").granted()
+	late := f.ask(2, "churn-0").granted()
+	v, _ := newBook(f.Run).holderView()
+	assert.Equal(t, 1, v.Broken)
+	answer := find(f, func(e history.Event) bool { return e.Kind == history.Granted && e.Try == late.try })
+	answer.Until = answer.At - ms
+	first.released()
+	late.released()
+	v, _ = newBook(f.Run).holderView()
+	assert.Zero(t, v.Broken)
+}
+
 // If a request is in progress while a server is killed, the server may have granted the request before
 // or after the kill. So the checker does not compare the request's token with others.
 func TestAGrantDuringAKillHasNoPlace(t *testing.T) {

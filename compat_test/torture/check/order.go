@@ -103,6 +103,9 @@ func (b *book) holderView() (v *Verdict, explained int) {
 		var longest *attempt
 		for _, a := range b.grants[name] {
 			v.Judged++
+			if b.end(a) <= a.granted { // its trust was over when the answer arrived
+				continue
+			}
 			if longest != nil && b.end(longest) > a.granted {
 				// The holder of the smaller token lost the name. Its grant may have ended before the answer arrived.
 				yields := b.yields(longest)
