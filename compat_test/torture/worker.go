@@ -172,12 +172,14 @@ func (w *worker) granted(lease *rowlock.Lease, try string, tick int64) *hold {
 	return h
 }
 
-// trustEnd sets the instants of an event, and returns the end of trust. This end is never too late, because the clocks are read
-// before the lease.
+// trustEnd sets the instants of an event, and returns the end of trust. It reads the lease before the clocks: if the lease
+// was renewed between the two, the event would report a renewal that came after its instant. The result is never too
+// late, because time.Until reads the clock after e.At.
 func trustEnd(e *history.Event, lease *rowlock.Lease) int64 {
+	end := lease.ExpiresAt()
 	e.Wall = time.Now().UnixNano()
 	e.At = history.Now()
-	return e.At + int64(time.Until(lease.ExpiresAt()))
+	return e.At + int64(time.Until(end))
 }
 
 // refusal returns why the lock was not acquired. A granted lock is released if its data cannot be sealed.
