@@ -140,8 +140,8 @@ func (r *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) 
 	return slices.Max(counts), nil
 }
 
-// ForceRelease implements [driver.Operator]. It replaces the given token with a larger token at a majority of the
-// nodes.
+// ForceRelease implements [driver.Operator]. A majority of the nodes replaces the given token with a larger token. Each
+// node makes this token itself, because the next grant's token must be larger than the tokens of all nodes that grant it.
 func (r *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	err := r.forceRelease(ctx, key, token, live)
 	var held *driver.Held
@@ -161,33 +161,15 @@ func (r *Backend) forceRelease(ctx context.Context, key driver.Key, token driver
 	case seen.State == driver.StateHeld && !live:
 		return &driver.Held{Holder: seen.Holder, Note: seen.Note, Token: seen.Token, Since: seen.Age, ExpiresIn: seen.FreeIn}
 	}
-	clocks, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (driver.Token, error) {
-		now, err := c.Time(ctx).Result()
-		if err != nil {
-			return 0, err
-		}
-		top, err := c.HGet(ctx, r.options.prefix.Record(), "top").Int64()
-		return max(driver.Token(top)+1, driver.Token(now.UnixMicro())), err
-	})
-	if err != nil {
-		return driver.NotApplied(err)
-	}
-	next := max(slices.Max(clocks), token+1)
 	ended, err := survey(ctx, r, func(ctx context.Context, c *redis.Client) (bool, error) {
 		return redisbase.Run(ctx, c, forceScript.On([]string{r.options.prefix.Encode(key), r.options.prefix.Record()},
-			token.String(), next.String(), retention.Milliseconds(),
+			token.String(), retention.Milliseconds(),
 		)).Bool()
 	})
 	if err != nil {
 		return err
 	}
-	done := 0
-	for _, e := range ended {
-		if e {
-			done++
-		}
-	}
-	if done < r.quorum() {
+	if count(ended, func(done bool) bool { return done }) < r.quorum() {
 		return driver.ErrNotHeld
 	}
 	return nil
