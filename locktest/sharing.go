@@ -43,7 +43,7 @@ var sharingCases = []testCase{
 	},
 	{
 		name:    "shared-forced-release",
-		promise: "A forced release ends all shared grants of a name. An inspection says how many there are.",
+		promise: "A forced release ends all shared grants of a name. An inspection and a refusal say how many there are.",
 		run:     sharedForcedRelease,
 	},
 	{
@@ -229,6 +229,10 @@ func sharedForcedRelease(t *trial) {
 	}
 	if held := t.refuse(b, t.request(key)); held.Readers != 2 {
 		t.fatalf("a refusal because of two shared grants says that there are %d", held.Readers)
+	}
+	var held *driver.Held
+	if err := o.ForceRelease(t.ctx, key, one.Token, false); !errors.As(err, &held) || held.Readers != 2 {
+		t.fatalf("want a refusal to end two live shared grants by force, with their number; got %v", err)
 	}
 	if err := o.ForceRelease(t.ctx, key, one.Token, true); err != nil {
 		t.fatalf("forced release of a name with two shared grants: %v", err)

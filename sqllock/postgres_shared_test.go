@@ -141,19 +141,6 @@ func TestPostgresReadersThatDieDelayWritersOnly(t *testing.T) {
 	t.Logf("at most %d readers at once; %d readers joined others", h.together, h.joins)
 }
 
-// While a transaction holds the lock with InTx, a reader is refused, and soon.
-func TestPostgresInTxKeepsReadersOut(t *testing.T) {
-	p := newPostgresTest(t)
-	require.NoError(t, p.Release(t.Context(), share(t, p.Backend, reading("job"))))
-	tx := p.begin(t)
-	require.NoError(t, p.InTx(t.Context(), tx, "job"))
-	start := time.Now()
-	assert.Equal(t, driver.Contended, refused(t, p.Backend, reading("job")).Reason)
-	assert.Less(t, time.Since(start), 3*time.Second)
-	require.NoError(t, tx.Commit())
-	share(t, p.Backend, reading("job"))
-}
-
 // The request of a waiting reader is never stored in the row of its process, because a release would grant it
 // exclusively. A waiting writer of the same process stores its request. Both acquire the lock soon after the release.
 func TestPostgresReadersAndWritersOfOneProcessWait(t *testing.T) {

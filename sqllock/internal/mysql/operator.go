@@ -48,7 +48,7 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	namespace, name := encoded(key)
 	args := s.skipLocked(key, []any{namespace, name, int64(token), sqlbase.Flag(live)})
 	err = s.end(ctx, "force_release", args, func(a *sqlbase.Answer) (bool, error) {
-		return s.queryRow(ctx, "force_refused", []any{int64(token), sqlbase.Flag(live), namespace, name}, a.Dest()...)
+		return s.queryRow(ctx, "force_refused", []any{int64(token), sqlbase.Flag(live), namespace, name}, append(a.Dest(), &a.Readers)...)
 	})
 	return b.classify(ctx, "force release", key, err)
 }

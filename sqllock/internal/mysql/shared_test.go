@@ -190,18 +190,30 @@ func TestMySQLSharesOfALockedRowAreBounded(t *testing.T) {
 	})
 }
 
-// A name that a transaction has locked with InTx has no readers, and InTx is refused while the name has readers.
+// At every isolation level of the transaction and of the readers, a name that a transaction has locked with InTx has no
+// readers, and InTx is refused while the name has readers. This is so even if the transaction has an older snapshot.
 func TestMySQLInTxExcludesReaders(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
-		g := mustAcquire(t, f, reading("a"))
-		tx := begin(t, f.db)
-		assert.Equal(t, 1, requireHeld(t, inTx(limited(t), f.Backend, tx, "a"), driver.Leased).Readers)
-		require.NoError(t, f.Release(limited(t), g))
-		require.NoError(t, inTx(limited(t), f.Backend, tx, "a"))
-		_, err := f.Acquire(limited(t), reading("a"))
-		requireHeld(t, err, driver.Contended)
-		require.NoError(t, tx.Commit())
-		assert.Greater(t, mustAcquire(t, f, reading("a")).Token, g.Token)
+		for _, level := range isolations {
+			db := f.open(t, f.isolation(level))
+			b := on(db)
+			require.NoError(t, b.Release(limited(t), mustAcquire(t, b, reading("a"))))
+			tx := begin(t, db)
+			var id int
+			require.NoError(t, tx.QueryRowContext(limited(t), "SELECT id FROM rowlock_lease_meta").Scan(&id))
+			g := mustAcquire(t, b, reading("a"))
+			assert.Equal(t, 1, requireHeld(t, inTx(limited(t), b, tx, "a"), driver.Leased).Readers, level)
+			require.NoError(t, b.Release(limited(t), g))
+			require.NoError(t, inTx(limited(t), b, tx, "a"), level)
+			for _, by := range []*Backend{b, f.Backend} {
+				_, err := by.Acquire(limited(t), reading("a"))
+				requireHeld(t, err, driver.Contended)
+			}
+			require.NoError(t, tx.Commit())
+			next := mustAcquire(t, b, reading("a"))
+			assert.Greater(t, next.Token, g.Token, level)
+			require.NoError(t, b.Release(limited(t), next))
+		}
 	})
 }
 

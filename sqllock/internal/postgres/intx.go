@@ -30,7 +30,7 @@ func (p *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.K
 // aborted the transaction.
 func (p *Backend) askInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) (sqlbase.Answer, error) {
 	var a sqlbase.Answer
-	found, err := sqlbase.QueryOne(ctx, tx, p.sql["lock_in_tx"], p.args([]any{key.Namespace, key.Name}), a.Dest()...)
+	found, err := sqlbase.QueryOne(ctx, tx, p.sql["lock_in_tx"], p.args([]any{key.Namespace, key.Name}), append(a.Dest(), &a.Readers)...)
 	switch {
 	case err != nil:
 		return a, err

@@ -42,7 +42,7 @@ func (p *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 func (p *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	args := []any{key.Namespace, key.Name, int64(token), sqlbase.Flag(live)}
 	err := sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
-		_, err := p.one(ctx, "force_release", args, a.Dest()...)
+		_, err := p.one(ctx, "force_release", args, append(a.Dest(), &a.Readers)...)
 		return err
 	})
 	return p.classify(ctx, "force release", key, err)

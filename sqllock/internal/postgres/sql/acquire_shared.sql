@@ -3,7 +3,7 @@
 -- Promise: grants a share and keeps the other shares that have not expired, or writes nothing. The first share raises the token, and later shares join. A share joins only if no writer waits. A lock that is reserved for this waiter is granted to it. A grant notifies the next waiter. The statement waits for at most 1 s for the row of a shared lock, and for at most 100 ms for any other row. A grant is durable.
 WITH seen AS MATERIALIZED (
     -- The comments in acquire.sql explain the parts that have no comment here. A transaction can lock the row of a free
-    -- lock for a long time, but not the row of a shared lock.
+    -- lock for a long time, but not the row of a shared lock. If all shares have expired, the lock is free.
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= $6::bigint AS ttl_known,
@@ -11,7 +11,7 @@ WITH seen AS MATERIALIZED (
            l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for, l.readers, l.writer_until,
            (l.readers ->> $3::text IS NOT NULL AND l.held_until > clock_timestamp()
             OR l.nonce IS NULL AND l.reserved_for = $7::text::uuid) IS TRUE AS ahead_of_writers,
-           set_config('lock_timeout', CASE WHEN l.readers IS NOT NULL THEN '1s' WHEN l.token IS NULL THEN '25ms' ELSE '100ms' END, true),
+           set_config('lock_timeout', CASE WHEN l.readers IS NOT NULL AND l.held_until > clock_timestamp() THEN '1s' WHEN l.token IS NULL THEN '25ms' ELSE '100ms' END, true),
            clock_timestamp() AS now
       FROM rowlock_lease_meta m
       LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text

@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace; $2 name; $3 the token of the grant to end; $4 is 1 to end the grant even if its lease has not expired, else 0.
--- Result: one row: verdict 'released', 'leased', 'not held' or 'again'; token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free.
+-- Result: one row: verdict 'released', 'leased', 'not held' or 'again'; token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; the number of shares.
 -- Promise: ends the grant with this token, or all shares with this token, or the reservation or minimum hold that remains from it. It raises the token, so that the holder is fenced. It reserves the lock for the waiter that has waited longest, and notifies it, as release.sql does. It waits for the row for at most 1 s.
 WITH bounded AS MATERIALIZED (
     SELECT set_config('lock_timeout', '1s', true)
@@ -29,7 +29,7 @@ WITH bounded AS MATERIALIZED (
        AND m.id = 1
  RETURNING CASE WHEN k.waiter[2] <> '' THEN pg_notify(k.waiter[2], k.waiter[1]) END
 ), seen AS (
-    SELECT l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, clock_timestamp() AS now
+    SELECT l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.readers, clock_timestamp() AS now
       FROM rowlock_lease l
      WHERE l.namespace = $1::text AND l.name = $2::text
 )
@@ -42,5 +42,7 @@ SELECT CASE WHEN EXISTS (SELECT FROM ended) THEN 'released'
        coalesce(s.holder, '') AS holder,
        coalesce(s.note, '') AS note,
        coalesce((extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint, 0) AS since_us,
-       coalesce((extract(epoch FROM greatest(s.held_until, s.now) - s.now)::float8 * 1e6::float8)::bigint, 0) AS free_in_us
+       coalesce((extract(epoch FROM greatest(s.held_until, s.now) - s.now)::float8 * 1e6::float8)::bigint, 0) AS free_in_us,
+       CASE WHEN s.readers IS NOT NULL
+            THEN (SELECT count(*) FROM jsonb_each(s.readers) r WHERE r.value::bigint > (extract(epoch FROM s.now)::float8 * 1e6::float8)::bigint) ELSE 0 END AS readers
   FROM bounded LEFT JOIN seen s ON true

@@ -1,10 +1,10 @@
 -- Parameters: $1 namespace; $2 name.
--- Result: one row, or no row if the meta row is missing: verdict ('locked'; 'missing' if the lock has no row; 'epoch' if the server has changed; or the reason why the lock is not free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free.
+-- Result: one row, or no row if the meta row is missing: verdict ('locked'; 'missing' if the lock has no row; 'epoch' if the server has changed; or the reason why the lock is not free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; the number of shares.
 -- Promise: locks the row until the end of the transaction, if the lock is free. It waits for no other transaction. It does not lock the row of a lease that has not ended, so the holder can still renew the lease.
 WITH seen AS MATERIALIZED (
     SELECT m.epoch = '' OR rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.quarantined_until,
-           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for,
+           l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for, l.readers,
            clock_timestamp() AS now
       FROM rowlock_lease_meta m
       LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
@@ -31,5 +31,7 @@ SELECT CASE WHEN EXISTS (SELECT FROM locked) THEN 'locked'
        coalesce(s.holder, '') AS holder,
        coalesce(s.note, '') AS note,
        CASE WHEN s.token > 0 THEN (extract(epoch FROM s.now - s.acquired_at)::float8 * 1e6::float8)::bigint ELSE 0 END AS since_us,
-       (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint AS free_in_us
+       (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint AS free_in_us,
+       CASE WHEN s.readers IS NOT NULL
+            THEN (SELECT count(*) FROM jsonb_each(s.readers) r WHERE r.value::bigint > (extract(epoch FROM s.now)::float8 * 1e6::float8)::bigint) ELSE 0 END AS readers
   FROM seen s
