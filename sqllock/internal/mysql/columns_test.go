@@ -41,6 +41,7 @@ func TestMySQLNeedsOnlyTheseColumns(t *testing.T) {
 		require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 		require.NoError(t, b.ForceRelease(limited(t), g.Key, g.Token, true))
 		require.NoError(t, b.Release(limited(t), mustAcquire(t, b, r)))
+		lifeOfShares(t, f.Backend, b, "s")
 		tx := begin(t, db)
 		require.NoError(t, inTx(limited(t), b, tx, "b"))
 		require.NoError(t, tx.Commit())
