@@ -105,6 +105,7 @@ func TestAnExclusiveGrantForgetsTheReaders(t *testing.T) {
 		},
 		"waiting acquire": func(t *testing.T, _ *store, b *sqllock.Backend, _ driver.Grant) {
 			r := waiting("job")
+			t.Cleanup(func() { closeIdle(b) })
 			waitFor(t, b, r.Key)
 			acquire(t, b, r)
 		},
@@ -112,6 +113,7 @@ func TestAnExclusiveGrantForgetsTheReaders(t *testing.T) {
 			g := share(t, b, reading("job"))
 			other := s.open()
 			r := waiting("job")
+			t.Cleanup(func() { closeIdle(other) })
 			waitFor(t, other, r.Key)
 			r.Waits = true
 			refused(t, other, r)
