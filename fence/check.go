@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	errNoTransaction = errors.New("no transaction is open, so nothing would keep the lock on the mark: begin a transaction and check first in it")
-	errNotPostgres   = errors.New("fence: the guard is not one for Postgres")
+	errNoTransaction = errors.New("no transaction is open, so nothing would keep the lock on the mark: begin a transaction, and call Check as its first statement")
+	errNotPostgres   = errors.New("fence: this method needs a guard for Postgres, made by fence.Pgx or fence.Postgres")
 )
 
 // Check compares the marks of the resources with the lease in ctx, and locks the marks until tx ends. Without
@@ -150,7 +150,7 @@ func (g *Guard) claimOf(ctx context.Context, resources []string) (claim, error) 
 		c.lazy = g.lazy
 		return c, err
 	default:
-		return claim{}, fmt.Errorf("fence: ctx carries %d leases, and this call is for one: use the Context of one of the Leases", len(leases))
+		return claim{}, fmt.Errorf("fence: ctx carries %d leases, and this call needs a single lease: use the Context of one of the Leases", len(leases))
 	}
 }
 

@@ -87,7 +87,7 @@ func (g *Guard) kept(ctx context.Context, resources []string) ([]claim, error) {
 // keeps returns an error if the lease of c is stored in another kind of database than the guard's.
 func (g *Guard) keeps(c claim) error {
 	if keeper := g.dialect.keeper(); c.lease.Backend() != keeper {
-		return fmt.Errorf("fence: the lease %q is kept by %q: want %s, in the same database and table as the marks", c.lease.Name(), c.lease.Backend(), keeper)
+		return fmt.Errorf("fence: the lease %q is stored by %q: this call needs a lease of %s, in the database and the table of the guard", c.lease.Name(), c.lease.Backend(), keeper)
 	}
 	return nil
 }

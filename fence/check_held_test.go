@@ -167,7 +167,7 @@ func TestCheckHeldAndReleaseOnCommitWantTheSameStore(t *testing.T) {
 		never := func(context.Context, *sql.Tx) error { panic("not to be called") }
 		lease := s.sealed(t)
 		for _, err := range []error{s.holding(t, lease, sql.LevelDefault), s.guard.ReleaseOnCommit(lease.Context(), never)} {
-			require.ErrorContains(t, err, `kept by "memlock": want sqllock/`)
+			require.ErrorContains(t, err, `stored by "memlock": this call needs a lease of sqllock/`)
 		}
 		require.ErrorIs(t, s.guard.CheckHeld(t.Context(), s.begin(t, sql.LevelDefault)), fence.ErrNoLease)
 		require.ErrorIs(t, s.guard.ReleaseOnCommit(t.Context(), never), fence.ErrNoLease)

@@ -176,7 +176,7 @@ func TestPgx(t *testing.T) {
 	require.NoError(t, guard.Check(newer.Context(), s.begin(t, sql.LevelDefault)), "it is the same table")
 
 	require.ErrorContains(t, guard.CheckPgx(newer.Context(), nil), "no transaction is open")
-	require.ErrorContains(t, fence.MySQL(s.db).CheckPgx(newer.Context(), tx), "not one for Postgres")
+	require.ErrorContains(t, fence.MySQL(s.db).CheckPgx(newer.Context(), tx), "needs a guard for Postgres")
 	require.ErrorContains(t, guard.Tx(newer.Context(), nil), "use TxPgx")
 	require.ErrorContains(t, s.guard.TxPgx(newer.Context(), nil), "use Tx")
 }

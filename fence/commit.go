@@ -53,7 +53,7 @@ func (g *Guard) ReleaseOnCommitPgx(ctx context.Context, fn func(ctx context.Cont
 func (g *Guard) releaseOnCommit(ctx context.Context, resources []string, tx func(ctx context.Context, c claim) error) error {
 	c, err := g.claimOf(ctx, resources)
 	if err == nil && c.lease.Shared() {
-		err = fmt.Errorf("fence: release %s: the lease is shared, and a commit cannot end one of several shares: release it after the commit: %w", c.subject(), errors.ErrUnsupported)
+		err = fmt.Errorf("fence: release %s: the lease is shared with other readers, and a commit cannot end the lease of one reader: release it after the commit: %w", c.subject(), errors.ErrUnsupported)
 	}
 	if err == nil {
 		err = g.keeps(c)

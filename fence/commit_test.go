@@ -152,5 +152,5 @@ func TestCheckHeldAndReleaseOnCommitPgx(t *testing.T) {
 	lease = s.sealed(t)
 	require.ErrorContains(t, guard.ReleaseOnCommit(lease.Context(), nil), "use TxPgx")
 	require.ErrorContains(t, s.guard.ReleaseOnCommitPgx(lease.Context(), nil), "use Tx")
-	require.ErrorContains(t, fence.MySQL(s.db).CheckHeldPgx(lease.Context(), nil), "want sqllock/mysql")
+	require.ErrorContains(t, fence.MySQL(s.db).CheckHeldPgx(lease.Context(), nil), "needs a lease of sqllock/mysql")
 }

@@ -26,7 +26,7 @@ func TestTokensOfTwoDomainsAreNotCompared(t *testing.T) {
 		require.ErrorContains(t, err, "rowlock fence reset")
 		err = moved.Seal(t.Context(), s.lease(t, "job"), "q", "r")
 		require.ErrorIs(t, err, fence.ErrOtherDomain)
-		require.ErrorContains(t, err, `a token of "new-server job"`)
+		require.ErrorContains(t, err, `tokens of "new-server job"`)
 		require.NoError(t, s.guard.Check(lease.Context(), s.begin(t, sql.LevelDefault), "r"), "nothing was written")
 		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence WHERE resource = 'r' AND domain = 'memlock job'"))
 		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))

@@ -59,13 +59,13 @@ func (e *StaleError) Error() string {
 	case e.Token == 0:
 		return fmt.Sprintf("fence: stale: %q was claimed last by another holder, with token %d", e.Resource, e.Newest)
 	case e.Ahead && e.Newest > e.Token:
-		return fmt.Sprintf("fence: stale: %q is sealed with token %d, and the lock's store grants %d and knows of no newer holder: "+
-			"it has lost its history, or is another store than before; if so: %s",
+		return fmt.Sprintf("fence: stale: %q is sealed with token %d, but the lock's store grants the smaller token %d and has no newer holder: "+
+			"the store has lost its data, or is not the store that granted the larger token; if so: %s",
 			e.Resource, e.Newest, e.Token, resetCommand(e.Namespace, e.Resource, e.Newest))
 	case e.Newest > e.Token:
 		return fmt.Sprintf("fence: stale: %q was sealed by a newer holder, with token %d after our %d", e.Resource, e.Newest, e.Token)
 	case e.Newest == e.Token:
-		return fmt.Sprintf("fence: stale: %q was sealed by another holder with the same token %d: the lock's store has lost its history; see to it that this holder is gone, then: %s",
+		return fmt.Sprintf("fence: stale: %q was sealed by another holder with the same token %d: the lock's store has lost its data; make sure that the other holder has stopped, then: %s",
 			e.Resource, e.Token, resetCommand(e.Namespace, e.Resource, e.Newest))
 	case e.Newest == 0:
 		return fmt.Sprintf("fence: stale: %q was never sealed by this lease (token %d): %s; or the mark was reset or pruned since", e.Resource, e.Token, howToSeal)
@@ -88,7 +88,7 @@ type OtherDomainError struct {
 }
 
 func (e *OtherDomainError) Error() string {
-	return fmt.Sprintf("fence: %q is sealed with token %d of %q, which a token of %q is not comparable with; "+
+	return fmt.Sprintf("fence: %q is sealed with token %d of %q, and tokens of %q cannot be compared with it; "+
 		"if that lock is no longer used: %s", e.Resource, e.Newest, e.Sealed, e.Domain, resetCommand(e.Namespace, e.Resource, e.Newest))
 }
 

@@ -86,7 +86,7 @@ func TestSomeCallsAreForOneLease(t *testing.T) {
 		leases, err := locker.AcquireAll(t.Context(), []string{"b", "a"})
 		require.NoError(t, err)
 		err = s.guard.ReleaseOnCommit(leases.Context(), func(context.Context, *sql.Tx) error { return nil })
-		require.ErrorContains(t, err, "ctx carries 2 leases, and this call is for one")
+		require.ErrorContains(t, err, "ctx carries 2 leases, and this call needs a single lease")
 		require.NoError(t, leases.Err())
 	})
 }

@@ -102,7 +102,7 @@ func (g *Guard) remember(c claim) {
 	}
 }
 
-var errSameFile = errors.New("a lock in the same SQLite file cannot be renewed while it claims: use Seal")
+var errSameFile = errors.New("if the lock is in the same SQLite file, its lease cannot be renewed during a Claim: use Seal")
 
 // unproven adds a hint to the error of a renewal on SQLite, because the claim itself may have blocked that renewal.
 func (g *Guard) unproven(err error) error {

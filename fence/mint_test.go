@@ -199,7 +199,7 @@ func TestAClaimIsADomainOfItsOwn(t *testing.T) {
 		lease := s.lease(t, "r")
 		err := s.guard.Claim(t.Context(), lease, "a", "r")
 		require.ErrorIs(t, err, fence.ErrOtherDomain)
-		require.ErrorContains(t, err, `a token of "claim r"`)
+		require.ErrorContains(t, err, `tokens of "claim r"`)
 		assert.EqualValues(t, 1, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
 		require.NoError(t, s.guard.Claim(t.Context(), lease, "a"))
 		require.ErrorContains(t, s.engine.guard(s.db, fence.TokenDomain("claim")).Validate(), "Claim")

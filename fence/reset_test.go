@@ -64,7 +64,7 @@ func TestResetAfterALostHistory(t *testing.T) {
 		var stale *fence.StaleError
 		require.ErrorAs(t, err, &stale)
 		assert.Equal(t, fence.StaleError{Resource: "r", Token: again.Token(), Newest: old.Token(), Ahead: true}, *stale)
-		require.ErrorContains(t, err, "lost its history")
+		require.ErrorContains(t, err, "lost its data")
 		require.ErrorContains(t, err, "rowlock fence reset --token "+old.Token().String()+" 'r'")
 		require.NoError(t, again.Err(), "it is held")
 		require.NoError(t, s.checked(t, old, "r"), "nothing was written")

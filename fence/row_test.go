@@ -216,5 +216,5 @@ func TestCheckRowPgx(t *testing.T) {
 		require.NoError(t, tx.Commit(t.Context()))
 	}
 	require.ErrorContains(t, guard.CheckRowPgx(newer.Context(), nil, orderRow, 7), "no transaction is open")
-	require.ErrorContains(t, fence.MySQL(s.db).CheckRowPgx(newer.Context(), nil, orderRow, 7), "not one for Postgres")
+	require.ErrorContains(t, fence.MySQL(s.db).CheckRowPgx(newer.Context(), nil, orderRow, 7), "needs a guard for Postgres")
 }
