@@ -72,7 +72,7 @@ func (a *app) openStore(ctx context.Context) (*store.Store, error) {
 		return nil, err
 	}
 	if a.store == "" && terminal.Width(a.std.Err) == 0 {
-		a.log.Say(terminal.Warn, "local store", fmt.Sprintf("no --store and no ROWLOCK_STORE: locks are kept in %s, and exclude only %s (--store=%s, if that is meant)",
+		a.log.Say(terminal.Warn, "local store", fmt.Sprintf("neither --store nor ROWLOCK_STORE is set: locks are kept in %s, and exclude only %s (to hide this message: --store=%s)",
 			s.At.Shown, s.At.Excludes(), store.Local), slog.String("store", s.At.Shown))
 	}
 	if s.At.Dialect == migrations.SQLite {
@@ -92,7 +92,7 @@ func (a *app) withStore(ctx context.Context, do func(context.Context, *store.Sto
 	return a.withStoreFor(ctx, inspectTimeout, do)
 }
 
-// withStoreFor is like withStore, but with the time limit limit.
+// withStoreFor is like withStore, but the parameter limit sets the time limit.
 func (a *app) withStoreFor(ctx context.Context, limit time.Duration, do func(context.Context, *store.Store) error) error {
 	s, err := a.openStore(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *app) withStoreFor(ctx context.Context, limit time.Duration, do func(con
 func (a *app) noArgs(cmd *cobra.Command, args []string) error {
 	a.hint = cmd.CommandPath() + " --help"
 	if len(args) > 0 {
-		return exit.Usagef("%s takes no argument, and %s is one", cmd.CommandPath(), terminal.Quoted(args[0]))
+		return exit.Usagef("%s takes no arguments, but %s was given", cmd.CommandPath(), terminal.Quoted(args[0]))
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (a *app) key(cmd *cobra.Command, args []string) error {
 	case len(args) == 0 || args[0] == "":
 		return exit.Usagef("the name of the lock is missing: %s NAME", cmd.CommandPath())
 	case len(args) > 1:
-		return exit.Usagef("one name, and not %d: %s is the second", len(args), terminal.Quoted(args[1]))
+		return exit.Usagef("want one name, but %d were given: %s is the second", len(args), terminal.Quoted(args[1]))
 	}
 	return checkName("NAME", args[0], driver.MaxName)
 }

@@ -77,7 +77,7 @@ func (a *app) demonstrateOn(ctx context.Context, given bool, show func(context.C
 			return err
 		}
 		if at.Session != "" {
-			return exit.Usagef("--store: a demonstration is of leases that expire, and a lock of %s does not: use lease rows (--store %s)", at.Session, at.LeaseRows())
+			return exit.Usagef("--store: a demonstration needs leases that expire, and a lock of %s does not expire: use lease rows (--store %s)", at.Session, at.LeaseRows())
 		}
 	}
 	if !given {

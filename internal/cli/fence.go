@@ -13,7 +13,7 @@ import (
 func (a *app) fenceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fence ls|reset|prune",
-		Short: "List and mend the marks by which data refuses stale holders",
+		Short: "List, reset and delete the marks with which data rejects stale holders",
 		Long: `Lists and resets the marks of the fence. A mark names the holder that sealed a resource last.
 The transactions of the resource reject every other holder. Marks are in the database of the data, which
 --store names. Programs set marks with the Go package fence. "rowlock run" sets none.`,

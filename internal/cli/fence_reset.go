@@ -20,7 +20,7 @@ func (a *app) fenceReset() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "reset [OPTIONS] --token N RESOURCE | --all",
-		Short: "Give a resource whose mark no lease can raise any more to the next holder",
+		Short: "Reset a mark that rejects every holder, so that the next holder can seal",
 		Long: `Resets a mark that no holder can raise any more, because the lock has moved to another store, or because
 its store has lost its history and grants smaller tokens than before. After the reset, every
 earlier holder is rejected, and the next holder that seals is accepted. So first make sure that no process
@@ -41,13 +41,13 @@ backup.`,
 		},
 	}
 	cmd.Flags().Int64Var(&token, "token", 0, "the token that the error or fence ls shows")
-	cmd.Flags().BoolVar(&all, "all", false, "reset every mark, of every namespace unless --namespace names one")
+	cmd.Flags().BoolVar(&all, "all", false, "reset every mark in the namespace of --namespace, or in all namespaces without that option")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case all && cmd.Flags().Changed("token"):
 			return exit.Usagef("--token names one mark, and --all resets every mark: leave one of them out")
 		case !all && token <= 0:
-			return exit.Usagef("--token is missing or not above 0: write the one that \"rowlock fence ls --all\" shows")
+			return exit.Usagef("--token is missing or not above 0: write the token that \"rowlock fence ls --all\" shows")
 		}
 		if all {
 			return a.resetAll(cmd.Context())
@@ -100,7 +100,7 @@ func notReset(what, ofStore string, err error) error {
 	case errors.Is(err, fence.ErrRetry):
 		return exit.Failf(exit.Held, "nothing is reset: a transaction that has checked %s is still open (%w)", what, err)
 	default:
-		return exit.Failf(exit.Unknown, "reset %s: no answer came, and it may have been done; look with: rowlock fence ls --all%s (%w)", what, ofStore, err)
+		return exit.Failf(exit.Unknown, "reset %s: the database did not answer, so the mark may or may not be reset; look with: rowlock fence ls --all%s (%w)", what, ofStore, err)
 	}
 }
 
@@ -111,7 +111,7 @@ func (a *app) resource(cmd *cobra.Command, args []string) error {
 	case len(args) == 0 || args[0] == "":
 		return exit.Usagef("the resource is missing: %s --token N RESOURCE", cmd.CommandPath())
 	case len(args) > 1:
-		return exit.Usagef("one resource, and not %d: %s is the second", len(args), terminal.Quoted(args[1]))
+		return exit.Usagef("want one resource, but %d were given: %s is the second", len(args), terminal.Quoted(args[1]))
 	}
 	return checkName("the resource", args[0], driver.MaxName)
 }

@@ -28,15 +28,17 @@ type historyView struct {
 
 // runView is the output for one run or one refusal. Times come from the store's clock.
 type runView struct {
-	StartedAt time.Time `json:"started_at"`   // when the lock was granted, or the request was refused
-	Outcome   string    `json:"outcome"`      // of a run: exited, timeout, lost or failed, or running or unfinished if no end is recorded; of a refusal: held or skipped
-	ExitCode  *int      `json:"exit_code"`    // the exit code of rowlock run; null if no end was recorded
-	Took      *float64  `json:"took_seconds"` // the duration of the run; null if no end was recorded
-	Waited    float64   `json:"waited_seconds"`
-	Token     int64     `json:"token"` // the token of the grant; zero for a refusal
-	Holder    string    `json:"holder"`
-	Note      string    `json:"note"`
-	HeldBy    string    `json:"held_by"` // for a refusal: the holder that had the lock
+	StartedAt time.Time `json:"started_at"` // when the lock was granted, or the request was refused
+	// For a refusal: held or skipped. For a run with a recorded end: exited, timeout, lost or failed. For a run without
+	// a recorded end: running or unfinished.
+	Outcome  string   `json:"outcome"`
+	ExitCode *int     `json:"exit_code"`    // the exit code of rowlock run; null if no end was recorded
+	Took     *float64 `json:"took_seconds"` // the duration of the run; null if no end was recorded
+	Waited   float64  `json:"waited_seconds"`
+	Token    int64    `json:"token"` // the token of the grant; zero for a refusal
+	Holder   string   `json:"holder"`
+	Note     string   `json:"note"`
+	HeldBy   string   `json:"held_by"` // for a refusal: the holder that had the lock
 
 	record history.Record
 }
@@ -67,7 +69,7 @@ rowlock was killed with KILL, its machine crashed, or the store could not be rea
 		}
 		at, err := a.location()
 		if err == nil {
-			err = at.RefuseKeyValue("%s keeps no history: it is kept in a table, so by SQLite, Postgres, MySQL and MariaDB")
+			err = at.RefuseKeyValue("%s keeps no history: the history needs a table, in SQLite, Postgres, MySQL or MariaDB")
 		}
 		if err != nil {
 			return err

@@ -166,7 +166,7 @@ func (a *app) trace(heldByOther func(rowlock.HeldByOtherEvent)) *rowlock.Trace {
 			if e.Failures == 1 { // only the first of several failures in a row writes a warning for people
 				level = terminal.Warn
 			}
-			a.log.Say(level, "renewal failed", fmt.Sprintf("could not renew %q; it is lost in %s unless that succeeds: %s", e.Name, e.Left.Round(time.Millisecond), terminal.Plain(e.Err)),
+			a.log.Say(level, "renewal failed", fmt.Sprintf("could not renew %q; if no renewal succeeds, the lock is lost in %s: %s", e.Name, e.Left.Round(time.Millisecond), terminal.Plain(e.Err)),
 				append(terminal.LeaseAttrs(e.LeaseInfo), terminal.SecondsAttr("left_seconds", e.Left), slog.Int("failures", e.Failures))...)
 		},
 		Released: func(e rowlock.ReleasedEvent) {

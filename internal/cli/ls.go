@@ -19,8 +19,9 @@ func (a *app) lsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [OPTIONS]",
 		Short: "List the locks",
-		Long: `Lists the locks that are held, that expired without release, or that are closed now. With --all it also lists
-free locks. EXPIRES IN is when a lock becomes free if its lease is not renewed.
+		Long: `Lists the locks that are held, paused, expired without release, or closed. A closed lock is not held, but no
+process can acquire it yet, for example because of --min-hold. With --all it also lists free locks.
+EXPIRES IN is when a lock becomes free if its lease is not renewed.
 
 Session locks (mysql-getlock, postgres-advisory) end with their connection, and EXPIRES IN is empty. Postgres
 does not store the names of advisory locks. So for postgres-advisory the list contains every locked key of the
@@ -29,8 +30,9 @@ about a name, use "rowlock status". etcd and ZooKeeper report no AGE and no free
 EXPIRES IN.
 
 With --watch the list is written again every --interval until rowlock is interrupted. On a terminal the new
-list replaces the previous list. With --json, each line is a JSON object for one lock that is new, changed (in
-state, token, holder, note or readers) or gone from the list. The word is in "change" and the time in "time".`,
+list replaces the previous list. With --json, each line is a JSON object for one lock. Its field "change" is new,
+changed (in state, token, holder, note or readers), or gone from the list. Its field "time" is the time of the
+change.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

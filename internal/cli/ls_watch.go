@@ -33,7 +33,7 @@ func (a *app) watch(ctx context.Context, interval time.Duration, list func(conte
 			return s.Explain(err)
 		case err != nil:
 			if !away {
-				a.log.Say(terminal.Warn, "unavailable", "the locks cannot be listed, and will be when that is over: "+terminal.Plain(s.Explain(err)))
+				a.log.Say(terminal.Warn, "unavailable", "the locks cannot be listed now; the list continues when the store answers again: "+terminal.Plain(s.Explain(err)))
 			}
 		default:
 			if err := show(views); err != nil {

@@ -49,7 +49,7 @@ func (a *app) migrateUp() *cobra.Command {
 func (a *app) migrateDown() *cobra.Command {
 	var live, all bool
 	cmd := &cobra.Command{
-		Use: "down", Short: "Roll back the migration that was applied last (the first one holds the locks)", Args: a.noArgs,
+		Use: "down", Short: "Roll back the migration that was applied last (the rollback of the first one drops all locks)", Args: a.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 				if !live {
@@ -208,7 +208,7 @@ func (a *app) migrate(ctx context.Context, do func(context.Context, *store.Store
 	}
 	err = do(ctx, s)
 	if errors.Is(err, migrations.ErrMadeElsewhere) {
-		return exit.Usagef("%w: the new ones are printed by: rowlock migrate print%s (store %s)", err, s.Flags(), s.At.Shown)
+		return exit.Usagef("%w: to print the new migrations: rowlock migrate print%s (store %s)", err, s.Flags(), s.At.Shown)
 	}
 	if err != nil && exit.Code(err) == exit.Internal {
 		return exit.Failf(exit.Unavailable, "%w (store %s)", err, s.At.Shown)

@@ -22,7 +22,7 @@ func (a *app) pauseCommand() *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
 		Use:   "pause [OPTIONS] --reason TEXT NAME",
-		Short: "Keep a lock from everybody until it is resumed",
+		Short: "Let no process acquire a lock until it is resumed",
 		Long: `Closes a lock until "rowlock resume": no process gets the lock. A process that is refused the lock learns who
 paused it, since when, and why. The store keeps the pause, so the pause survives a crash of this machine.
 

@@ -39,7 +39,7 @@ up with names that are used only once. etcd, ZooKeeper and Redis delete such loc
 				if !driver.IsNotApplied(err) {
 					code = exit.Unknown
 				}
-				return exit.Failf(code, "%d locks forgotten, then: %w", n, err)
+				return exit.Failf(code, "%d locks forgotten before this error: %w", n, err)
 			}
 			if err := history.Of(s).Prune(ctx, unused); err != nil {
 				a.log.Say(terminal.Warn, "history", "the history of the locks that were forgotten is still there: "+terminal.Plain(err))

@@ -20,9 +20,10 @@ func (a *app) releaseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release [OPTIONS] --token N NAME",
 		Short: "Free a lock whose holder is gone",
-		Long: `Frees a lock whose lease expired, or that is closed for a while after it was held. The value of --token is the
-token that ls and status show. If another process has got the lock since then, the command changes nothing. The
-command raises the token, so that a fence can reject the old holder.
+		Long: `Frees a lock whose lease expired, or that is closed. A closed lock is not held, but no process can acquire it
+yet, for example because of --min-hold. The value of --token is the token that ls and status show. If another
+process has got the lock since then, the command changes nothing. The command raises the token, so that a fence
+can reject the old holder.
 
 Without --live the command does not end a lease that is alive. With --live the holder detects the loss at its
 next renewal, and then "rowlock run" stops its command. Until then two processes may work at the same time. To
@@ -42,7 +43,7 @@ every other lock of that connection. The holder detects the loss at once. If ls 
 			return err
 		}
 		if token < 0 || token == 0 && (at.Session == "" || !cmd.Flags().Changed("token")) {
-			return exit.Usagef("--token is missing or not above 0: write the one that \"rowlock status %s\" shows", terminal.ShellQuoted(args[0]))
+			return exit.Usagef("--token is missing or not above 0: write the token that \"rowlock status %s\" shows", terminal.ShellQuoted(args[0]))
 		}
 		return a.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 			key := driver.Key{Namespace: a.namespace, Name: args[0]}
@@ -92,13 +93,13 @@ func (a *app) notReleased(ctx context.Context, s *store.Store, key driver.Key, t
 			return exit.Failf(exit.Held, "%s is not released, because it is paused%s; end that with: %s", name, sentence, s.Line("resume", key))
 		}
 		if s.At.Session != "" {
-			return exit.Failf(exit.Held, "%s is not released, because its connection stands; --live ends it%s", name, sentence)
+			return exit.Failf(exit.Held, "%s is not released, because its holder is connected; --live ends that connection%s", name, sentence)
 		}
-		return exit.Failf(exit.Held, "%s is not released, because its lease is alive; --live takes it away%s", name, sentence)
+		return exit.Failf(exit.Held, "%s is not released, because its lease is alive; --live ends that lease%s", name, sentence)
 	case exit.NotHeld:
 		return exit.Failf(exit.NotHeld, "%s is not released, because nobody holds it with token %d%s", name, token, sentence)
 	case exit.Unknown:
-		return s.Look(key, exit.Failf(exit.Unknown, "release %s: no answer came, and it may have been done (%w)", name, errors.Unwrap(err)))
+		return s.Look(key, exit.Failf(exit.Unknown, "release %s: the store did not answer, so the lock may or may not be released (%w)", name, errors.Unwrap(err)))
 	default:
 		return err
 	}

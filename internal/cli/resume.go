@@ -26,7 +26,7 @@ With --token only the pause with that token ends, as ls and status show it. A ne
 	cmd.Flags().Int64Var(&token, "token", 0, "end only the pause with this token (default any pause)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if token < 0 || token == 0 && cmd.Flags().Changed("token") {
-			return exit.Usagef("--token=%d: must be above 0: write the one that \"rowlock status %s\" shows", token, terminal.ShellQuoted(args[0]))
+			return exit.Usagef("--token=%d: must be above 0: write the token that \"rowlock status %s\" shows", token, terminal.ShellQuoted(args[0]))
 		}
 		return a.withStore(cmd.Context(), func(ctx context.Context, s *store.Store) error {
 			if err := checkPauses(s); err != nil {

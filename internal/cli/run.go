@@ -49,7 +49,7 @@ stdin, stdout and stderr, and these environment variables:
   ROWLOCK_EXPIRES_AT  when the lease would end without a renewal, as known at the start; rowlock renews the lease
   ROWLOCK_SLOT        with --slots: the number of the slot, from 0
   ROWLOCK_TICK        with --once or --once-per: the tick
-  ROWLOCK_LOCKS       all locks under which the command runs: "rowlock run" refuses one of them with exit code 64
+  ROWLOCK_LOCKS       all locks under which the command runs; a "rowlock run" of one of them exits with code 64
 
 Each option except --dry-run, --once and --once-per has an environment variable, which applies if the option is
 not given: ROWLOCK_TTL for --ttl, ROWLOCK_ON_CONFLICT for --on-conflict, ROWLOCK_CONFLICT_EXIT_CODE for -E.
@@ -108,14 +108,14 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringVar(&f.once, "once", "", "run the command only if no run has succeeded for this tick, a text")
 	flags.Var(durationValue{&f.oncePer, false}, "once-per", "the same; the tick is the present time, rounded down to a multiple of this")
 	flags.IntVar(&f.slots, "slots", 0, "run up to this many commands at a time, each in its own slot")
-	flags.BoolVar(&f.shared, "shared", false, "share the lock with other runs that have --shared; a run without it excludes them")
+	flags.BoolVar(&f.shared, "shared", false, "share the lock with other runs that have --shared, and exclude only runs without --shared")
 	flags.Var(durationValue{&f.wait, true}, "wait", "how long to wait for the lock: 0 is not at all, inf is without a limit")
 	flags.Var(durationValue{&f.ttl, false}, "ttl", "how soon a crash frees the lock")
-	flags.Var(durationValue{&f.minHold, false}, "min-hold", "keep the lock closed for this long after its grant, even if the command has ended")
+	flags.Var(durationValue{&f.minHold, false}, "min-hold", "grant the lock to nobody else for this long after its grant, even if the command has ended")
 	flags.Var(durationValue{&f.maxHold, false}, "max-hold", "lose the lock and stop the command after this time")
 	flags.Var(durationValue{&f.timeout, false}, "timeout", "stop the command this long after its start")
 	flags.Var(durationValue{&f.grace, false}, "grace", "time between TERM and KILL; at most a fifth of --ttl when the lock is lost")
-	flags.Var(durationValue{&f.handover, false}, "handover-delay", "keep the lock closed for this long after it expired without release")
+	flags.Var(durationValue{&f.handover, false}, "handover-delay", "grant the lock to nobody for this long after it expired without release")
 	flags.StringVar(&f.holder, "holder", "", "who holds the lock, for people (default COMMAND@host:pid; $ROWLOCK_HOLDER, but not inside a run)")
 	flags.StringVar(&f.note, "note", "", "why the lock is held, for people ($ROWLOCK_NOTE)")
 	flags.BoolVar(&f.hideStore, "hide-store", false, "remove ROWLOCK_STORE, which may contain a password, from the environment of the command")
@@ -147,7 +147,7 @@ func checkRunArgs(dash int, args []string) error {
 	case dash < 0 || len(args) == dash:
 		return exit.Usagef("the command is missing: rowlock run %s -- COMMAND", terminal.ShellQuoted(args[0]))
 	case dash > 1:
-		return exit.Usagef("one name before --, and not %d: %s is the second", dash, terminal.Quoted(args[1]))
+		return exit.Usagef("want one name before --, but %d were given: %s is the second", dash, terminal.Quoted(args[1]))
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 	case f.shared && (f.once != "" || f.oncePer > 0):
 		return exit.Usagef("--once and --once-per need the lock alone, and --shared shares it: leave one of them out")
 	case codeGiven && f.onConflict == onConflictSkip:
-		return exit.Usagef("-E says how to fail, and --on-conflict=skip not to: leave one of them out")
+		return exit.Usagef("-E sets an exit code for a held lock, and --on-conflict=skip exits with 0: leave one of them out")
 	case f.onConflict == onConflictWait && !waitGiven:
 		f.wait = terminal.Forever
 	}

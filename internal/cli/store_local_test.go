@@ -21,7 +21,7 @@ func TestTheDefaultStoreSaysHowFarItReaches(t *testing.T) {
 	code, stdout, stderr := call(t, env, "run", "hello", "--", "echo", "hi")
 	require.Zero(t, code, stderr)
 	assert.Equal(t, "hi\n", stdout)
-	assert.Equal(t, "rowlock: no --store and no ROWLOCK_STORE: locks are kept in "+file+", and exclude only processes of this user on this machine (--store=local, if that is meant)\n", stderr)
+	assert.Equal(t, "rowlock: neither --store nor ROWLOCK_STORE is set: locks are kept in "+file+", and exclude only processes of this user on this machine (to hide this message: --store=local)\n", stderr)
 
 	for _, store := range []string{"local", file} {
 		code, stdout, stderr = call(t, env, "run", "hello", "--store", store, "--", "echo", "hi")

@@ -68,7 +68,7 @@ refused 'say which: fence ls, reset or prune'
 refused 'say which: fence ls, reset or prune' list
 refused 'takes no argument' ls demo
 refused 'the resource is missing: rowlock fence reset --token N RESOURCE' reset --token 7
-refused 'one resource, and not 2: b is the second' reset --token 7 a b
+refused 'want one resource, but 2 were given: b is the second' reset --token 7 a b
 refused '--token is missing' reset demo
 refused '--token is missing or not above 0' reset rowlock-demo --token 0
 refused '--token=seven' reset rowlock-demo --token seven

@@ -17,14 +17,14 @@ refused 'the reason of the pause, "xxxx' pause job --store sqlite:usage.db --rea
 refused '--wait=soon: write a number with a unit' pause job --reason why --wait soon
 refused 'the name of the lock is missing: rowlock resume NAME' resume
 refused '--token=0: must be above 0' resume job --token 0
-refused 'one name, and not 2: b is the second' resume a b
+refused 'want one name, but 2 were given: b is the second' resume a b
 refused 'the name of the lock is missing: rowlock wait NAME' wait
 refused '--timeout=-1s: must not be negative' wait job --timeout -1s
 refused '--unused is missing: write for how long' prune
 refused '--unused=soon: write a number with a unit' prune --unused soon
-refused 'rowlock prune takes no argument, and job is one' prune --unused 1d job
+refused 'rowlock prune takes no arguments, but job was given' prune --unused 1d job
 refused '--token=seven' release job --token seven
-refused 'one name, and not 2: b is the second' status a b
+refused 'want one name, but 2 were given: b is the second' status a b
 for command in status wait 'release --token 1' history; do # an invalid name is an error, and not a free lock
 	refused 'NAME: want at most 512 bytes of UTF-8' $command --store sqlite:usage.db "$(printf '%0513d' 1)"
 	refused 'NAME: want at most 512 bytes of UTF-8' $command --store sqlite:usage.db "$(printf 'a\377')"
@@ -38,4 +38,4 @@ refused '--interval is for --watch' ls --interval 1s
 refused '--state=lost: write held, paused, closed, expired, free' ls --state lost
 refused '--sort=size: write name, state, holder, age, token' ls --sort size
 refused '--name=[: syntax error in pattern' ls --name '['
-refused 'rowlock ls takes no argument, and job is one' ls job
+refused 'rowlock ls takes no arguments, but job was given' ls job

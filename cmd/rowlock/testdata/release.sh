@@ -10,7 +10,7 @@ code=0; rowlock release job 2>err || code=$?
 test $code = 64
 code=0; rowlock release job --token "$token" 2>err || code=$?
 test $code = 75
-grep -q '"job" is not released, because its lease is alive; --live takes it away: "job" is held by sh@' err
+grep -q '"job" is not released, because its lease is alive; --live ends that lease: "job" is held by sh@' err
 code=0; rowlock release job --live --token $((token - 1)) 2>err || code=$?
 test $code = 1
 grep -q 'nobody holds it with token' err

@@ -6,7 +6,7 @@ set -eu
 for options in --wait=inf --on-conflict=wait --on-conflict=skip --on-conflict=fail; do
 	code=0; rowlock run self -- rowlock run self $options -- touch never 2>err || code=$?
 	test $code = 64
-	grep -Eqx 'rowlock: "self" is held by the "rowlock run" that started this command \(token [0-9]+\), so this wait would never end: remove it, or name another lock' err || { cat err; exit 1; }
+	grep -Eqx 'rowlock: "self" is held by the "rowlock run" that started this command \(token [0-9]+\), so this wait would never end: remove this inner lock, or name another lock' err || { cat err; exit 1; }
 done
 code=0; rowlock run self -- rowlock run 'b: %' -- rowlock run self --wait=inf -- touch never 2>err || code=$?
 test $code = 64

@@ -14,7 +14,7 @@ test $code = 64
 token=$(rowlock status job --json | sed -n 's/.*"token": \([0-9]*\),/\1/p')
 code=0; rowlock release job --token "$token" 2>err || code=$?
 test $code = 75
-grep -q '"job" is not released, because its connection stands; --live ends it: "job" is held by ' err
+grep -q '"job" is not released, because its holder is connected; --live ends that connection: "job" is held by ' err
 code=0; rowlock release job --live --token $((token + 1)) 2>err || code=$?
 test $code = 1
 grep -q 'nobody holds it with token' err

@@ -19,8 +19,8 @@ mysql-getlock*) refused 'grants no shared locks: keep the lock as a lease row (-
 esac
 refused '--once: the store ' run job --once=2026-11-23 -- touch never
 refused 'cannot record that a tick is done: keep the lock as a lease row (--store ' run job --once-per=1h -- touch never
-refused 'a demonstration is of leases that expire' demo --store "$ROWLOCK_STORE"
-refused 'a demonstration is of leases that expire' demo stock --store "$ROWLOCK_STORE"
+refused 'a demonstration needs leases that expire' demo --store "$ROWLOCK_STORE"
+refused 'a demonstration needs leases that expire' demo stock --store "$ROWLOCK_STORE"
 grep -q 'use lease rows (--store [a-z]*://' err
 refused 'ends with its connection, so nothing can be paused: keep the lock as a lease row (--store ' pause job --reason why
 refused 'ends with its connection, so nothing can be paused' resume job

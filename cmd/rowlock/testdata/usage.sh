@@ -17,7 +17,7 @@ refused 'put -- between the name of the lock and the command: rowlock run job --
 refused 'the name of the lock is missing' run -- echo
 refused 'the name of the lock is missing' run
 refused 'name is empty' run '' -- echo
-refused 'one name before --, and not 2: "b c" is the second' run a 'b c' -- echo
+refused 'want one name before --, but 2 were given: "b c" is the second' run a 'b c' -- echo
 refused 'unknown flag: --bogus' run --bogus job -- echo
 refused '--ttl=30: write a number with a unit, such as 500ms, 30s, 5m, 2h or 30d' run job --ttl 30 -- echo
 refused '--ttl=-1s: must not be negative' run job --ttl -1s -- echo

@@ -15,7 +15,7 @@ const clockRounds = 3
 
 // measureClock calls the function ask, which reads a server's clock. It returns how far the server's clock is ahead of
 // this machine's clock, and the possible error of this result. measureClock assumes that the server read its clock in
-// the middle of the round trip. So the error is at most half of the round trip.
+// the middle of the round trip. So the result is wrong by at most half of the round trip.
 func measureClock(ctx context.Context, ask func(context.Context) (time.Time, error)) (ahead, giveOrTake time.Duration, err error) {
 	quickest := time.Duration(-1)
 	for range clockRounds {
@@ -58,7 +58,7 @@ func (r *Report) clock(of string, ahead, giveOrTake time.Duration) {
 		r.ok("clock", found)
 		return
 	}
-	r.warn("clock", found+": leases are still safe, because only the store's clock ends them, and a holder counts its trust on a monotonic clock,  "+
-		"but the displayed times are wrong, and tokens that come from a clock may fall behind after a failover",
-		"run NTP on both (chronyd, systemd-timesyncd), and let it slew the clock instead of stepping it")
+	r.warn("clock", found+": leases are still safe: only the store's clock ends them, and a holder measures time with a monotonic clock; "+
+		"but the displayed times are wrong, and if the store takes tokens from its clock, they may fall behind after a failover",
+		"run NTP on both machines (chronyd, systemd-timesyncd), and let it adjust the clock gradually (slew, not step)")
 }

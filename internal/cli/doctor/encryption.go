@@ -26,7 +26,7 @@ func (s database) encryptionCheck() check {
 		if err != nil {
 			return err
 		}
-		hosts, do := []string{}, "add tls=true to --store, or TLS of your own authority (docs/tls.md)"
+		hosts, do := []string{}, "add tls=true to --store; for a certificate authority of your own, see docs/tls.md"
 		if s.At.Dialect == migrations.Postgres {
 			cfg, err := pgxpool.ParseConfig(s.At.PostgresURL)
 			if err != nil {

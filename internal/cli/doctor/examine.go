@@ -103,7 +103,7 @@ func inspection(namespace string) check {
 			return nil
 		}
 		c := r.store.Backend.Capabilities()
-		r.ok("locks", fmt.Sprintf("they can be read; tokens: %s", c.Token))
+		r.ok("locks", fmt.Sprintf("the locks can be read; tokens: %s", c.Token))
 		for _, text := range c.Warnings {
 			r.warn("settings", store.CommandTerms.Replace(text), "")
 		}

@@ -60,10 +60,10 @@ func (s database) mysqlServer(ctx context.Context, r *Report) error {
 	several := on("wsrep_on") || facts["group_replication_group_name"] != "" && !on("group_replication_single_primary_mode")
 	switch {
 	case several && s.At.Session != "":
-		r.problem("cluster", "the server is one of several that accept writes, and GET_LOCK excludes only on a single one",
+		r.problem("cluster", "the server is one of several that accept writes, and GET_LOCK does not exclude clients of the other servers",
 			"keep locks as lease rows (--store mysql://…), or make every program use the same node")
 	case several:
-		r.warn("cluster", "the server is one of several that accept writes", "make every program use the same node: if requests alternate between two, no lock is granted")
+		r.warn("cluster", "the server is one of several that accept writes", "make every program use the same node: if requests alternate between two nodes, no lock is granted")
 	}
 	mysqlDurability(r, facts)
 	return nil

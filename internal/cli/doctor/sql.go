@@ -188,7 +188,7 @@ func (s database) schemaCheck(needed []privilege) check {
 }
 
 func (r *Report) madeElsewhere() {
-	r.ok("schema", "all that a lock needs exists, without a list of migrations: others than rowlock's own have made it, or this user may not see the list")
+	r.ok("schema", "all that a lock needs exists; which migrations were applied is unknown: either other migrations than rowlock's created the tables, or this user may not read rowlock's list")
 }
 
 func (r *Report) schema(list []migrations.MigrationStatus, mend string) {

@@ -1,6 +1,6 @@
 // Package job runs a command under a lease. Environment variables tell the command its lock. The package stops the
-// command when the lease is lost or --timeout has passed. It releases the lease when no process of the command's group
-// is left.
+// command when the lease is lost or --timeout has passed. The package releases the lease when no process of the
+// command's group is left.
 package job
 
 import (
@@ -117,10 +117,12 @@ func (j *Job) suspend() (trusted bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), suspendTimeout)
 	defer cancel()
 	suspended := false
-	_ = j.Lease.ReleaseWith(ctx, func(context.Context) error { // the function runs between two renewals
+	// ReleaseWith calls this function between two renewals, so no renewal is in progress while the process is
+	// suspended.
+	_ = j.Lease.ReleaseWith(ctx, func(context.Context) error {
 		suspended = true
 		j.Signals.Suspend()
-		return errSuspended // an error of the function prevents the release
+		return errSuspended // with an error, ReleaseWith keeps the lease
 	})
 	if !suspended { // the function did not run: the lease has ended, or a renewal takes too long
 		j.Signals.Suspend()
@@ -129,8 +131,8 @@ func (j *Job) suspend() (trusted bool) {
 }
 
 // stop sends TERM to the group, and returns a channel that receives when KILL is due. A second call never delays the
-// KILL. If no time is left, the method does not send TERM, because sending TERM also continues suspended processes.
-// These would then run without the lock.
+// KILL. If no time is left, the method does not send TERM, because sending TERM also continues suspended processes. The
+// suspended processes would then run without the lock.
 func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
 	if at := time.Now().Add(grace); j.killAt.IsZero() || at.Before(j.killAt) {
 		j.killAt, j.given = at, max(grace, 0)
@@ -168,7 +170,7 @@ func (j *Job) releaseDone() int {
 	case errors.Is(err, rowlock.ErrLost):
 		return j.lostBefore(err, exit.OK)
 	default:
-		j.say(terminal.Error, "not recorded", fmt.Sprintf("the command has succeeded, but tick %q may be open, so that a later run starts it again: %s", j.Lease.Tick(), terminal.Plain(err)))
+		j.say(terminal.Error, "not recorded", fmt.Sprintf("the command has succeeded, but tick %q may not be recorded as done, and then a later run starts the command again: %s", j.Lease.Tick(), terminal.Plain(err)))
 		return exit.Unknown
 	}
 }

@@ -68,15 +68,16 @@ func OuterOf(store string, lease *rowlock.Lease) Outer {
 
 // Itself checks whether this process would wait for itself. The parameter list contains the locks under which this
 // process runs. If the parameter held describes one of them, Itself returns a usage error. Otherwise it returns nil. If
-// the store does not report the token, Itself compares only the stores and the names. Readers have one token, and the
-// store reports only one of them, so Itself does not compare their holders.
+// the store does not report the token, Itself compares only the stores and the names. If readers hold the lock, they
+// all have the same token, and the store reports the holder of only one reader. So Itself does not compare the holders
+// of readers.
 func Itself(list []Outer, store string, held *rowlock.HeldError) error {
 	for _, o := range list {
 		if held == nil || o.namespace != held.Namespace || o.name != held.Name {
 			continue
 		}
 		if o.token == held.Token && (o.holder == held.Holder || held.Readers > 0) || held.Token == 0 && o.store == store {
-			return exit.Usagef("%q is held by the \"rowlock run\" that started this command (token %s), so this wait would never end: remove it, or name another lock",
+			return exit.Usagef("%q is held by the \"rowlock run\" that started this command (token %s), so this wait would never end: remove this inner lock, or name another lock",
 				held.Name, o.token)
 		}
 	}
@@ -94,7 +95,7 @@ func locks(e system.Environment, o Outer) string {
 func Within(list []Outer, store, namespace string, names []string) error {
 	for _, o := range list {
 		if o.store == store && o.namespace == namespace && slices.Contains(names, o.name) {
-			return exit.Usagef("the \"rowlock run\" that started this command holds %q (token %s), which is one of these slots, so this wait might never end: remove it, or name another lock",
+			return exit.Usagef("the \"rowlock run\" that started this command holds %q (token %s), which is one of these slots, so this wait might never end: remove this inner lock, or name another lock",
 				o.name, o.token)
 		}
 	}

@@ -56,7 +56,7 @@ func keyValueLocation(scheme, rest string) (Location, error) {
 func (at *KeyValue) readServers(list string) error {
 	servers := strings.Split(list, ",")
 	if len(servers) > 1 && !at.several {
-		return fmt.Errorf("%s:// is one server: write %s, or several of a Cluster as redis+cluster://HOST:PORT,HOST:PORT, or independent ones as redlock://HOST:PORT,HOST:PORT,HOST:PORT", at.Scheme, at.form)
+		return fmt.Errorf("%s:// is for one server: write %s, or redis+cluster://HOST:PORT,HOST:PORT for servers of a Redis Cluster, or redlock://HOST:PORT,HOST:PORT,HOST:PORT for independent servers", at.Scheme, at.form)
 	}
 	for i, server := range servers {
 		u, err := url.Parse("store://" + server)

@@ -13,8 +13,10 @@ type kind struct {
 	form    string // the form of its address, for messages
 	port    string // the default port
 	several bool   // true if an address may contain several servers
-	reaches string // a text for messages: which servers, keys or paths two processes must share, so that a lock excludes one of them
-	Secure  bool   // TLS
+	// A text for messages. It names what two processes must have in common so that a lock in the store excludes one of
+	// them: servers, and a prefix of keys or a path.
+	reaches string
+	Secure  bool // TLS
 	options []string
 	check   func(*KeyValue) error // validates the path and the options
 	open    func(context.Context, *Store) error
@@ -43,7 +45,7 @@ var kinds = map[string]kind{
 func (s *Store) openKeyValue(ctx context.Context) error {
 	at := s.At.KeyValue
 	if s.Table.String() != sqltable.Default {
-		return exit.Usagef("--table: %s:// has no tables; --namespace keeps names apart, and prefix= in --store whole sets of locks", at.Scheme)
+		return exit.Usagef("--table: %s:// has no tables; to separate locks, use --namespace, or prefix= in --store", at.Scheme)
 	}
 	if err := at.open(ctx, s); err != nil {
 		return err

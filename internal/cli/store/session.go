@@ -46,13 +46,13 @@ func (at Location) CheckTimes(ttl, minHold, handover time.Duration) error {
 		option = "--handover-delay"
 	}
 	if at.KeyValue != nil && at.KeyValue.longestTTL() > 0 && ttl > at.KeyValue.longestTTL() {
-		return exit.Usagef("--ttl=%s: %s:// grants for at most %s: write max_ttl=… in --store, the same for all who share locks", terminal.Span(ttl), at.KeyValue.Scheme, terminal.Span(at.KeyValue.longestTTL()))
+		return exit.Usagef("--ttl=%s: %s:// grants leases of at most %s: write max_ttl=… in --store, with the same value in all programs that share the locks", terminal.Span(ttl), at.KeyValue.Scheme, terminal.Span(at.KeyValue.longestTTL()))
 	}
 	switch {
 	case option == "":
 		return nil
 	case forgetful:
-		return exit.Usagef("%s: %s:// keeps nothing about a free lock, so it cannot keep a lock closed: omit the option, or keep the lock in Redis or as a lease row (--store postgres://…)",
+		return exit.Usagef("%s: %s:// keeps nothing about a free lock, so it cannot delay the next grant: omit the option, or keep the lock in Redis or as a lease row (--store postgres://…)",
 			option, at.KeyValue.Scheme)
 	}
 	return exit.Usagef("%s: a lock of %s is free as soon as it is released or its connection ends: omit the option, or keep the lock as a lease row (--store %s)",
