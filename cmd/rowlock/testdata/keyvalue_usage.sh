@@ -18,7 +18,7 @@ rowlock migrate print --dialect postgres | grep -q 'CREATE TABLE'
 refused 'the marks of the fence are in the SQL database' fence ls
 refused 'the marks of the fence are in the SQL database' fence reset --all
 refused 'the marks of the fence are in the SQL database' fence prune --unused 30d
-refused 'keeps no history: it is kept in a table' history job
+refused 'keeps no history: the history needs a table' history job
 refused 'a demonstration needs a table beside the locks' demo --store "$ROWLOCK_STORE"
 refused 'a demonstration needs a table beside the locks' demo stock --store "$ROWLOCK_STORE"
 case $ROWLOCK_STORE in
@@ -37,7 +37,7 @@ zk:*) refused 'zk:// has no options' ls --store "$ROWLOCK_STORE?bogus=1" ;;
 esac
 case $ROWLOCK_STORE in
 redlock:*)
-	refused 'redlock:// grants for at most 1m0s: write max_ttl=… in --store' run job --ttl 61s -- touch never
+	refused 'redlock:// grants leases of at most 1m0s: write max_ttl=… in --store' run job --ttl 61s -- touch never
 	refused 'the servers of this store may forget a pause, so nothing can be paused' pause job --reason why
 	refused 'the servers of this store may forget a pause, so nothing can be paused' resume job
 	;;

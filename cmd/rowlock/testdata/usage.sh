@@ -29,7 +29,7 @@ refused '--limit=99999999999999999999: is too large' history job --limit 9999999
 ROWLOCK_QUIET=maybe refused 'ROWLOCK_QUIET=maybe: write true or false' ls
 refused '--on-conflict=retry: write wait, skip, fail' run job --on-conflict retry -- echo
 refused '-E 256: an exit code is from 0 to 255' run job -E 256 -- echo
-refused '-E says how to fail' run job -E 3 --on-conflict=skip -- echo
+refused '-E sets an exit code for a held lock' run job -E 3 --on-conflict=skip -- echo
 refused '--table: table "a b"' run job --table 'a b' -- echo
 refused 'it names no kind of store' run job --store nonsense -- echo
 refused '--store: no other process can use a SQLite database in memory' run job --store sqlite::memory: -- echo
