@@ -21,8 +21,8 @@ type passer interface {
 
 // Uncheck makes protected tables forget a [Guard.Check] on MySQL, MariaDB and SQLite with the option [Protected].
 // Call it as the last statement of each checked transaction, before the commit. On MySQL and MariaDB,
-// also call it before a rollback. [Guard.Tx] makes these calls itself. On Postgres, and without the option,
-// it does nothing.
+// also call it before a rollback. [Guard.Tx] makes these calls itself. Uncheck does nothing on Postgres, and
+// nothing without the option.
 //
 // Without this call, stale writes are still rejected, but later writes without a check are accepted until another lease
 // seals. On MySQL and MariaDB such writes are accepted in the same session, and on SQLite from any process that opens

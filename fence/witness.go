@@ -34,8 +34,9 @@ func (w *witness) RewriteQuery(_ context.Context, conn *pgx.Conn, statement stri
 
 func (w *witness) saw() bool { return w != nil && w.asked }
 
-// witnessed sends a statement. Until pgx has called w, witnessed passes w as the first argument.
-// A driver other than pgx rejects that argument before it sends anything. witnessed then sends the statement without w.
+// witnessed sends a statement through the function send. It passes w to the driver as the first argument of the
+// statement, until pgx has recognised w once. A driver other than pgx rejects that argument before it sends anything.
+// Then witnessed sends the statement without w.
 func witnessed[T any](w *witness, args []any, send func(args []any) (T, error)) (T, error) {
 	if w == nil || w.asked || w.refused {
 		return send(args)

@@ -66,7 +66,7 @@ func (k keys) Delete(ctx context.Context, key string, opts ...clientv3.OpOption)
 	return k.KV.Delete(ctx, key, opts...)
 }
 
-// Promise 1 of docs/guarantees.md: if a request got no reply, the renewal of its session sweeps, which means that it
+// Promise 1 of docs/guarantees.md: after a request without a reply, the next renewal of the session performs a sweep: it
 // deletes entries that belong to no known acquisition. The sweep never deletes the entry of a grant. This is true even
 // if an earlier acquisition reuses a key that the sweep has read.
 func TestASweepDeletesNoGrant(t *testing.T) {

@@ -22,7 +22,7 @@ type entry struct {
 
 	created chan struct{} // closed when the outcome of the create request is known
 
-	// The following fields are valid once the channel created is closed.
+	// These fields are valid once the channel in the field above is closed.
 	err   error        // the reason why there is no node
 	path  string       // path of the node; empty if there is none
 	token driver.Token // id of the transaction that created the node, or the token of the epoch that a share joined

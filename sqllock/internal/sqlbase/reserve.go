@@ -33,7 +33,7 @@ type Spare struct {
 	Close func() // closes the connection, and returns when it is closed
 
 	users   int
-	dropped bool // true if no further statement may use the connection, and the last statement that uses it closes it
+	dropped bool // true if no new statement may use the connection; the last of the running statements closes it
 	idle    *time.Timer
 }
 
