@@ -163,12 +163,12 @@ func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 		}
 	}
 	pass, crowded := p.waiters.released(g.Key)
-	not := sql.NullString{String: pass, Valid: pass != ""}
+	skipped := sql.NullString{String: pass, Valid: pass != ""}
 	switch {
 	case g.Shared:
-		verb, args = "release_shared", append(slices.Clip(grant), not)
+		verb, args = "release_shared", append(slices.Clip(grant), skipped)
 	case crowded:
-		verb, args = "release_passing", append(args, not)
+		verb, args = "release_passing", append(args, skipped)
 	}
 	err := sqlbase.Ended(ctx, func(a *sqlbase.Answer) error {
 		found, err := p.releases.one(ctx, verb, args, &a.Verdict)
