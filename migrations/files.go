@@ -3,47 +3,40 @@ package migrations
 import (
 	"archive/zip"
 	"bytes"
-	"embed"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
-
-	"github.com/rowlock/rowlock/internal/sqltable"
 )
-
-//go:embed postgres/*.sql mysql/*.sql sqlite/*.sql
-var migrationFiles embed.FS
 
 // FS returns the migrations of d as files in goose's format. The files have names such as 00001_lease.sql,
 // and use the table name that the option [Table] sets. Copy the files into your own folder of migrations,
 // or pass FS to your own goose provider.
 func FS(d Dialect, opts ...Option) (fs.FS, error) {
-	table, err := tableOf(d, opts)
+	s, err := seriesOf(d, opts)
 	if err != nil {
 		return nil, err
 	}
-	return files(d, table)
+	return s.files()
 }
 
 // files returns the migrations as a ZIP archive in memory. In the standard library, zip.Reader is the only file system
 // outside of tests for files whose text is computed at run time.
-func files(d Dialect, table sqltable.Table) (fs.FS, error) {
+func (s series) files() (fs.FS, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
-	err := each(d, func(name, text string) error {
+	err := s.each(func(name, text string) error {
 		f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 		if err != nil {
 			return err
 		}
-		_, err = f.Write([]byte(table.Rewrite(text, d.quote())))
+		_, err = f.Write([]byte(text))
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("migrations: write the files of %v: %w", d, err)
+		return nil, fmt.Errorf("migrations: write the files of %v: %w", s.dialect, err)
 	}
 	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("migrations: write the files of %v: %w", d, err)
+		return nil, fmt.Errorf("migrations: write the files of %v: %w", s.dialect, err)
 	}
 	return zip.NewReader(bytes.NewReader(archive.Bytes()), int64(archive.Len()))
 }
@@ -51,37 +44,19 @@ func files(d Dialect, table sqltable.Table) (fs.FS, error) {
 // SQL returns all up migrations of d as one script for any other tool. It contains no goose annotations, and each
 // statement ends with a semicolon.
 func SQL(d Dialect, opts ...Option) (string, error) {
-	table, err := tableOf(d, opts)
+	s, err := seriesOf(d, opts)
 	if err != nil {
 		return "", err
 	}
 	var script strings.Builder
-	err = each(d, func(_, text string) error {
+	err = s.each(func(_, text string) error {
 		if script.Len() > 0 {
 			script.WriteByte('\n')
 		}
-		script.WriteString(table.Rewrite(upwards(text), d.quote()))
+		script.WriteString(upwards(text))
 		return nil
 	})
 	return script.String(), err
-}
-
-// each calls the function do for each migration of d, in the order of their numbers. It stops at the first error.
-func each(d Dialect, do func(name, text string) error) error {
-	entries, err := migrationFiles.ReadDir(d.String())
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		text, err := migrationFiles.ReadFile(path.Join(d.String(), e.Name()))
-		if err != nil {
-			return err
-		}
-		if err := do(e.Name(), string(text)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // upwards returns the statements of a migration between goose's annotations Up and Down, without the annotations.

@@ -79,14 +79,14 @@ type MigrationStatus struct {
 // Status returns all migrations of this version of the library, in the order of their numbers. It changes nothing in
 // the database.
 func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]MigrationStatus, error) {
-	table, err := tableOf(d, opts)
+	s, err := seriesOf(d, opts)
 	if err != nil {
 		return nil, err
 	}
 	if db == nil {
 		return nil, errNoDB
 	}
-	v := versions{dialect: d, table: table}
+	v := versions{s}
 	all, err := inTime(ctx, db, d, func() ([]applied, error) {
 		exists, err := v.tableExists(ctx, db)
 		if err != nil || !exists {
@@ -95,14 +95,14 @@ func Status(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) ([]Migra
 		return v.list(ctx, db)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("migrations: status of %s: %w", table, oneline.Error(ended(ctx, err)))
+		return nil, fmt.Errorf("migrations: status of %s: %w", s.table, oneline.Error(ended(ctx, err)))
 	}
 	at := map[int64]time.Time{}
 	for _, a := range all {
 		at[a.version] = a.at
 	}
 	var list []MigrationStatus
-	err = each(d, func(name, _ string) error {
+	err = s.each(func(name, _ string) error {
 		version, err := goose.NumericComponent(name)
 		if err != nil {
 			return err
@@ -124,19 +124,19 @@ const raceTries = 10
 // migrate calls work with a goose provider for d's migrations. The provider logs nothing, and ignores migrations that
 // the program has registered with goose globally.
 func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, direction string, work func(*goose.Provider) error) error {
-	table, err := tableOf(d, opts)
+	s, err := seriesOf(d, opts)
 	if err != nil {
 		return err
 	}
 	if db == nil {
 		return errNoDB
 	}
-	fsys, err := files(d, table)
+	fsys, err := s.files()
 	if err != nil {
 		return err
 	}
 	for try := 1; ; try++ {
-		v := versions{dialect: d, table: table}
+		v := versions{s}
 		p, err := goose.NewProvider(goose.DialectCustom, db, fsys,
 			goose.WithStore(v), goose.WithSessionLocker(&session{versions: v}),
 			goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
@@ -148,7 +148,7 @@ func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, directio
 		}
 		var missing *missingSchemaError
 		if d != SQLite || errors.As(err, &missing) || errors.Is(err, ErrMadeElsewhere) || try == raceTries || pause(ctx) != nil {
-			return fmt.Errorf("migrations: %s %s: %w", direction, table, oneline.Error(ended(ctx, err)))
+			return fmt.Errorf("migrations: %s %s: %w", direction, s.table, oneline.Error(ended(ctx, err)))
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 type Option func(*options)
 
 type options struct {
-	table string
+	table     string
+	functions bool
 }
 
 // Table sets the name of the lease table, in the form "table" or "schema.table", like sqllock.Table.
@@ -21,9 +22,16 @@ func Table(name string) Option {
 	return func(o *options) { o.table = name }
 }
 
-func tableOf(d Dialect, opts []Option) (sqltable.Table, error) {
+// Functions selects the migrations of the functions by which a SQL session uses the locks without a Go program: see
+// docs/locks-from-sql.md. They exist for Postgres only. Without this option, this package migrates the tables.
+// The functions can be left out: they have numbers from 101, and a version table of their own. Create the tables first.
+func Functions() Option {
+	return func(o *options) { o.functions = true }
+}
+
+func seriesOf(d Dialect, opts []Option) (series, error) {
 	if err := d.check(); err != nil {
-		return sqltable.Table{}, err
+		return series{}, err
 	}
 	o := options{table: sqltable.Default}
 	for _, opt := range opts {
@@ -31,7 +39,10 @@ func tableOf(d Dialect, opts []Option) (sqltable.Table, error) {
 	}
 	table, err := sqltable.Parse(o.table)
 	if err != nil {
-		return sqltable.Table{}, fmt.Errorf("migrations: %w", err)
+		return series{}, fmt.Errorf("migrations: %w", err)
 	}
-	return table, nil
+	if o.functions && d != Postgres {
+		return series{}, fmt.Errorf("migrations: there are no functions for %v: they exist for postgres only", d)
+	}
+	return series{dialect: d, table: table, functions: o.functions}, nil
 }

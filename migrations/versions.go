@@ -18,17 +18,14 @@ var versionFiles embed.FS
 // versions implements goose's database.Store: it accesses the version table, in which goose records the applied
 // migrations. The table has goose's format. The statements are rowlock's own, because goose does not quote the table's
 // name. goose also cannot read the table's times from MySQL without the driver's option parseTime.
-type versions struct {
-	dialect Dialect
-	table   sqltable.Table
-}
+type versions struct{ series }
 
 var _ database.Store = versions{}
 
 // statement returns the SQL of version/<dialect>/<verb>.sql with the names of v's tables.
 func (v versions) statement(verb string) string {
 	text, _ := versionFiles.ReadFile(path.Join("version", v.dialect.String(), verb+".sql"))
-	return v.table.Rewrite(string(text), v.dialect.quote())
+	return v.rewrite(strings.ReplaceAll(string(text), "rowlock_lease_version", v.versionTable()))
 }
 
 // count runs a statement and returns the number that the statement selects.
@@ -87,15 +84,11 @@ func (v versions) ensure(ctx context.Context, db database.DBTxConn) error {
 }
 
 // Tablename returns the version table's name without quotes. goose only checks that the name is not empty.
-func (v versions) Tablename() string { return v.table.Version() }
+func (v versions) Tablename() string { return v.table.Rewrite(v.versionTable(), "") }
 
 // TableExists implements an optional method of goose's store interface.
 func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
-	_, name, qualified := strings.Cut(v.table.Version(), ".")
-	if !qualified {
-		name = v.table.Version()
-	}
-	return v.exists(ctx, db, "exists", name)
+	return v.exists(ctx, db, "exists", v.table.Name()+strings.TrimPrefix(v.versionTable(), sqltable.Default))
 }
 
 // exists runs the statement of the file version/<dialect>/<verb>.sql, and reports whether it found the table called
@@ -109,11 +102,11 @@ func (v versions) exists(ctx context.Context, db database.DBTxConn, verb, name s
 	return n > 0, err
 }
 
-// tableExists reports whether the version table exists. If the lease table exists without the version table,
-// tableExists returns [ErrMadeElsewhere]. It checks the lease table first, because another process may be migrating
-// now: Up creates the version table before the lease table.
+// tableExists reports whether the version table exists. If the lease table, or the view of the functions, exists
+// without the version table, tableExists returns [ErrMadeElsewhere]. It checks the version table last, because another
+// process may be migrating now: Up creates the version table first.
 func (v versions) tableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
-	made, err := v.exists(ctx, db, "made", v.table.Name())
+	made, err := v.exists(ctx, db, v.madeVerb(), v.table.Name())
 	if err != nil {
 		return false, err
 	}

@@ -24,35 +24,74 @@ func (a *app) migrateCommand() *cobra.Command {
 		Short: "Create and change the lock table",
 		Long: `Creates and changes the lock table. No other command does this, with one exception: a SQLite file without
 tables of other programs gets the tables at its first use. Stores without tables (redis, etcd, zk) need no
-migration. The Go package migrations contains the same migrations, for use with your own.`,
+migration. The Go package migrations contains the same migrations, for use with your own.
+
+With --functions, it creates and drops the functions by which a SQL session uses the locks without rowlock
+(PostgreSQL only).`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.hint = cmd.CommandPath() + " --help"
 			return exit.Usagef("say which: migrate up, down, status or print")
 		},
 	}
-	cmd.AddCommand(a.migrateUp(), a.migrateDown(), a.migrateStatus(), a.migratePrint())
+	m := &migration{app: a}
+	cmd.AddCommand(m.up(), m.down(), m.status(), m.print())
+	for _, sub := range cmd.Commands() {
+		sub.Flags().BoolVar(&m.functions, "functions", false, "migrate the functions for SQL sessions instead of the tables")
+	}
 	return cmd
 }
 
-func (a *app) migrateUp() *cobra.Command {
+// migration is "rowlock migrate" with its flags.
+type migration struct {
+	*app
+	functions bool
+}
+
+// options returns the options for package migrations.
+func (m *migration) options() []migrations.Option {
+	opts := []migrations.Option{migrations.Table(m.table)}
+	if m.functions {
+		opts = append(opts, migrations.Functions())
+	}
+	return opts
+}
+
+// kind names in messages what is migrated.
+func (m *migration) kind() string {
+	if m.functions {
+		return "functions"
+	}
+	return "tables"
+}
+
+// migrate is [app.migrate], and refuses --functions for a store that has no functions.
+func (m *migration) migrate(ctx context.Context, do func(context.Context, *store.Store) error) error {
+	at, err := m.location()
+	if err == nil && m.functions && at.Dialect != migrations.Postgres {
+		return exit.Usagef("--functions: there are functions for PostgreSQL only, not for %s", at.Shown)
+	}
+	return m.app.migrate(ctx, do)
+}
+
+func (m *migration) up() *cobra.Command {
 	return &cobra.Command{
-		Use: "up", Short: "Bring the lock table to the newest version", Args: a.noArgs,
+		Use: "up", Short: "Bring the lock table to the newest version", Args: m.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
-				return a.tellMigrations(ctx, s, "applied", func() error { return migrations.Up(ctx, s.DB, s.At.Dialect, migrations.Table(a.table)) })
+			return m.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
+				return m.tell(ctx, s, "applied", func() error { return migrations.Up(ctx, s.DB, s.At.Dialect, m.options()...) })
 			})
 		},
 	}
 }
 
-func (a *app) migrateDown() *cobra.Command {
+func (m *migration) down() *cobra.Command {
 	var live, all bool
 	cmd := &cobra.Command{
-		Use: "down", Short: "Roll back the migration that was applied last (the rollback of the first one drops all locks)", Args: a.noArgs,
+		Use: "down", Short: "Roll back the migration that was applied last (the rollback of the first one drops all locks)", Args: m.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
-				if !live {
+			return m.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
+				if !live && !m.functions {
 					if err := refuseWhileHeld(ctx, s); err != nil {
 						return err
 					}
@@ -61,7 +100,7 @@ func (a *app) migrateDown() *cobra.Command {
 				if all {
 					down = migrations.DownAll
 				}
-				return a.tellMigrations(ctx, s, "rolled back", func() error { return down(ctx, s.DB, s.At.Dialect, migrations.Table(a.table)) })
+				return m.tell(ctx, s, "rolled back", func() error { return down(ctx, s.DB, s.At.Dialect, m.options()...) })
 			})
 		},
 	}
@@ -70,15 +109,15 @@ func (a *app) migrateDown() *cobra.Command {
 	return cmd
 }
 
-// tellMigrations calls the function work, and writes a message for each migration that this function has applied or
+// tell calls the function work, and writes a message for each migration that this function has applied or
 // rolled back. The parameter did is the verb of the messages.
-func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, work func() error) error {
+func (m *migration) tell(ctx context.Context, s *store.Store, did string, work func() error) error {
 	applied := func() (map[string]bool, []string, error) {
-		list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(a.table))
+		list, err := migrations.Status(ctx, s.DB, s.At.Dialect, m.options()...)
 		is, names := map[string]bool{}, []string{}
-		for _, m := range list {
-			is[m.Name] = m.Applied
-			names = append(names, m.Name)
+		for _, one := range list {
+			is[one.Name] = one.Applied
+			names = append(names, one.Name)
 		}
 		return is, names, err
 	}
@@ -97,11 +136,11 @@ func (a *app) tellMigrations(ctx context.Context, s *store.Store, did string, wo
 	for _, name := range names {
 		if before[name] != after[name] {
 			changed = true
-			a.log.Say(terminal.Notice, "migrated", fmt.Sprintf("%s %s in %s", did, name, s.At.Shown), slog.String("migration", name), slog.String("store", s.At.Shown))
+			m.log.Say(terminal.Notice, "migrated", fmt.Sprintf("%s %s in %s", did, name, s.At.Shown), slog.String("migration", name), slog.String("store", s.At.Shown))
 		}
 	}
 	if !changed && did == "applied" {
-		a.log.Say(terminal.Notice, "migrated", fmt.Sprintf("nothing to do: the tables of %s are up to date in %s", s.Table, s.At.Shown), slog.String("store", s.At.Shown))
+		m.log.Say(terminal.Notice, "migrated", fmt.Sprintf("nothing to do: the %s of %s are up to date in %s", m.kind(), s.Table, s.At.Shown), slog.String("store", s.At.Shown))
 	}
 	return nil
 }
@@ -126,24 +165,24 @@ func refuseWhileHeld(ctx context.Context, s *store.Store) error {
 	return nil
 }
 
-func (a *app) migrateStatus() *cobra.Command {
+func (m *migration) status() *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "List the migrations, and which of them were applied", Args: a.noArgs,
+		Use: "status", Short: "List the migrations, and which of them were applied", Args: m.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
-				list, err := migrations.Status(ctx, s.DB, s.At.Dialect, migrations.Table(a.table))
+			return m.migrate(cmd.Context(), func(ctx context.Context, s *store.Store) error {
+				list, err := migrations.Status(ctx, s.DB, s.At.Dialect, m.options()...)
 				if err != nil {
 					return err
 				}
-				a.log.Say(terminal.Notice, "migrations", fmt.Sprintf("the migrations of %s in %s", s.Table, s.At.Shown), slog.String("store", s.At.Shown))
-				t := tabwriter.NewWriter(a.std.Out, 0, 0, 2, ' ', 0)
+				m.log.Say(terminal.Notice, "migrations", fmt.Sprintf("the migrations of %s in %s", s.Table, s.At.Shown), slog.String("store", s.At.Shown))
+				t := tabwriter.NewWriter(m.std.Out, 0, 0, 2, ' ', 0)
 				fmt.Fprintln(t, "MIGRATION\tAPPLIED")
-				for _, m := range list {
+				for _, one := range list {
 					applied := "-"
-					if m.Applied {
-						applied = m.AppliedAt.Format("2006-01-02 15:04:05 UTC")
+					if one.Applied {
+						applied = one.AppliedAt.Format("2006-01-02 15:04:05 UTC")
 					}
-					fmt.Fprintf(t, "%s\t%s\n", m.Name, applied)
+					fmt.Fprintf(t, "%s\t%s\n", one.Name, applied)
 				}
 				return t.Flush()
 			})
@@ -151,16 +190,16 @@ func (a *app) migrateStatus() *cobra.Command {
 	}
 }
 
-func (a *app) migratePrint() *cobra.Command {
+func (m *migration) print() *cobra.Command {
 	var dialect migrations.Dialect
 	cmd := &cobra.Command{
-		Use: "print", Short: "Write the migrations as SQL to stdout, for other tools", Args: a.noArgs,
+		Use: "print", Short: "Write the migrations as SQL to stdout, for other tools", Args: m.noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if dialect == 0 && a.store == "" {
+			if dialect == 0 && m.store == "" {
 				return exit.Usagef("the kind of database is missing: write --dialect=postgres, --dialect=mysql or --dialect=sqlite, or name the store")
 			}
 			if dialect == 0 {
-				at, err := a.location()
+				at, err := m.location()
 				if err == nil {
 					err = at.RefuseKeyValue(nothingToMigrate)
 				}
@@ -169,11 +208,11 @@ func (a *app) migratePrint() *cobra.Command {
 				}
 				dialect = at.Dialect
 			}
-			text, err := migrations.SQL(dialect, migrations.Table(a.table))
+			text, err := migrations.SQL(dialect, m.options()...)
 			if err != nil {
 				return exit.With(exit.Usage, err)
 			}
-			_, err = io.WriteString(a.std.Out, text)
+			_, err = io.WriteString(m.std.Out, text)
 			return err
 		},
 	}

@@ -17,7 +17,6 @@ const (
 	metaSuffix    = "_meta"
 	fenceSuffix   = "_fence"
 	outcomeSuffix = "_outcome"
-	versionSuffix = "_version"
 )
 
 // maxPart leaves room for a suffix of 13 bytes, because a Postgres identifier has at most 63 bytes.
@@ -84,9 +83,6 @@ func (t Table) Fence() string { return t.name + fenceSuffix }
 // Outcome returns the name of the table in which package fence records whether a transaction was committed. The name is
 // without the schema and not quoted.
 func (t Table) Outcome() string { return t.name + outcomeSuffix }
-
-// Version returns the name of the table in which package migrations stores the schema version, not quoted.
-func (t Table) Version() string { return t.qualify(t.name, versionSuffix, "") }
 
 // Rewrite replaces the default names in a statement with the table's name and the names derived from it, quoted with
 // quote.

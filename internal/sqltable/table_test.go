@@ -47,6 +47,5 @@ func TestRewriteTouchesTheTableNamesOnly(t *testing.T) {
 	assert.Equal(t, "DROP TRIGGER `Ops`.`jobs_fence_insert` ON `Ops`.`jobs` -- rowlock_lease", got)
 	assert.Equal(t, "jobs_fence", table.Fence())
 	assert.Equal(t, "jobs_outcome", table.Outcome())
-	assert.Equal(t, "Ops.jobs_version", table.Version())
 	assert.Equal(t, "Ops.jobs", table.String())
 }

@@ -1,8 +1,10 @@
 -- Parameters: $1 namespace; $2 name.
--- Result: one row, or no row if the meta row is missing: verdict ('locked'; 'missing' if the lock has no row; 'epoch' if the server has changed; or the reason why the lock is not free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; the number of shares.
+-- Result: one row, or no row if the meta row is missing: verdict ('locked'; 'missing' if the lock has no row; 'epoch' if the server or its timeline has changed; or the reason why the lock is not free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; the number of shares.
 -- Promise: locks the row until the end of the transaction, if the lock is free. It waits for no other transaction. It does not lock the row of a lease that has not ended, so the holder can still renew the lease.
 WITH seen AS MATERIALIZED (
-    SELECT m.epoch = '' OR rowlock_lease_same_epoch(m.epoch) AS same_epoch,
+    -- After a restart alone the transaction need not adopt the epoch, because no quarantine follows: see adopt_epoch.sql.
+    SELECT m.epoch = '' OR rowlock_lease_same_epoch(m.epoch)
+           OR left(m.epoch, -17) = (SELECT system_identifier::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) FROM pg_control_system()) AS same_epoch,
            m.quarantined_until,
            l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for, l.readers,
            clock_timestamp() AS now
