@@ -372,19 +372,19 @@ $$;
 
 -- Makes one attempt to acquire a lock, and does not wait for its holder. The verdict is 'granted', or the reason why
 -- the lock was not granted. A second call with the same nonce returns the same grant, and starts its TTL again.
--- A refusal returns the token and the holder of the lock's current or last grant. If waiter is not NULL, it is
--- a random id with which the caller polls: releases then reserve the lock for the id that has waited longest. The
--- result ahead is the number of waiters before this one. lock_timeout is changed only while the function runs.
+-- A refusal returns the token and the holder of the lock's current or last grant. Without a holder, the text names the
+-- session. If waiter is not NULL, it is a random id with which the caller polls: releases then reserve the lock for the
+-- id that has waited longest. The result ahead is the number of waiters before this one.
 -- +goose StatementBegin
 CREATE FUNCTION rowlock_lease_try_acquire(
-    name text, ttl interval, holder text DEFAULT '', note text DEFAULT '', INOUT nonce uuid DEFAULT NULL,
+    name text, ttl interval, holder text DEFAULT NULL, note text DEFAULT '', INOUT nonce uuid DEFAULT NULL,
     namespace text DEFAULT '', waiter uuid DEFAULT NULL,
     OUT verdict text, OUT token bigint, OUT held_by text, OUT free_in interval, OUT ahead bigint
 ) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET lock_timeout = '1s' AS $$
 #variable_conflict use_variable
 DECLARE
     ttl_us bigint := rowlock_lease_do_us(namespace, name, ttl);
-    called text := coalesce(NULLIF(holder, ''), session_user::text || ' in session ' || pg_backend_pid()::text);
+    called text := coalesce(holder, session_user::text || ' in session ' || pg_backend_pid()::text);
     self text := pg_catalog.json_build_array(pg_catalog.json_build_object('namespace', namespace, 'name', name, 'id', waiter))::text;
     free_us bigint;
     readers bigint;
@@ -504,7 +504,7 @@ $$;
 -- caller, because a procedure with SECURITY DEFINER or SET cannot commit.
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_acquire(
-    name text, wait interval, ttl interval, holder text DEFAULT '', note text DEFAULT '', INOUT nonce uuid DEFAULT NULL,
+    name text, wait interval, ttl interval, holder text DEFAULT NULL, note text DEFAULT '', INOUT nonce uuid DEFAULT NULL,
     namespace text DEFAULT '',
     INOUT verdict text DEFAULT NULL, INOUT token bigint DEFAULT NULL, INOUT held_by text DEFAULT NULL, INOUT free_in interval DEFAULT NULL
 ) LANGUAGE plpgsql AS $$
