@@ -28,6 +28,22 @@ func (e *postgres) provide(ctx context.Context, o Options) (err error) {
 	}
 	path, err := provideWithApt(ctx, o, "PostgreSQL", "postgresql", look)
 	e.bin = filepath.Dir(path)
+	if err == nil && o.Cron {
+		err = e.provideCron(ctx, o)
+	}
+	return err
+}
+
+// provideCron makes sure that pg_cron is installed for the release of PostgreSQL that e starts.
+func (e *postgres) provideCron(ctx context.Context, o Options) error {
+	release := filepath.Base(filepath.Dir(e.bin))
+	library := filepath.Join(filepath.Dir(e.bin), "lib", "pg_cron.so")
+	_, err := provideWithApt(ctx, o, "pg_cron", "postgresql-"+release+"-cron", func() string {
+		if _, err := os.Stat(library); err != nil {
+			return ""
+		}
+		return library
+	})
 	return err
 }
 
@@ -79,6 +95,9 @@ func (e *postgres) command(f *folder, port int, o Options) command {
 	}
 	if !o.Durable {
 		argv = append(argv, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_wal_size=256MB")
+	}
+	if o.Cron {
+		argv = append(argv, "-c", "shared_preload_libraries=pg_cron", "-c", "cron.database_name=postgres", "-c", "cron.use_background_workers=on")
 	}
 	// SIGQUIT is the immediate shutdown: there is no last checkpoint, but the shared memory is freed. SIGINT is the
 	// fast shutdown, which does not wait for clients to leave.

@@ -86,6 +86,9 @@ type Options struct {
 	// needs a C compiler, Linux and glibc.
 	Clock bool
 
+	// Cron preloads pg_cron into PostgreSQL, which runs jobs in the database postgres.
+	Cron bool
+
 	// Args are added to the server's command line, and override the default arguments. PgBouncer accepts none.
 	Args []string
 

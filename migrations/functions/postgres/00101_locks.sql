@@ -386,10 +386,12 @@ DECLARE
     ttl_us bigint := rowlock_lease_do_us(namespace, name, ttl);
     called text := coalesce(holder, session_user::text || ' in session ' || pg_backend_pid()::text);
     self text := pg_catalog.json_build_array(pg_catalog.json_build_object('namespace', namespace, 'name', name, 'id', waiter))::text;
-    free_us bigint;
-    readers bigint;
+    free_us bigint := 0;
+    readers bigint := 0;
 BEGIN
     nonce := coalesce(nonce, rowlock_lease_nonce());
+    token := 0; -- stays 0 if another transaction inserts the row of the lock
+    ahead := 0;
     FOR try IN 1..6 LOOP
         BEGIN
             SELECT a.verdict, a.token, a.holder, a.free_in_us, a.readers, a.ahead
