@@ -22,11 +22,12 @@ import (
 
 // servers maps a page to the servers on which the blocks of that page must run.
 var servers = map[string][]string{
-	"docs/postgres.md": {"PostgreSQL"},
-	"docs/advisory.md": {"PostgreSQL"},
-	"docs/mysql.md":    {"MySQL", "MariaDB"},
-	"docs/getlock.md":  {"MySQL", "MariaDB"},
-	"docs/fencing.md":  {"PostgreSQL", "MySQL", "MariaDB"},
+	"docs/postgres.md":       {"PostgreSQL"},
+	"docs/locks-from-sql.md": {"PostgreSQL"},
+	"docs/advisory.md":       {"PostgreSQL"},
+	"docs/mysql.md":          {"MySQL", "MariaDB"},
+	"docs/getlock.md":        {"MySQL", "MariaDB"},
+	"docs/fencing.md":        {"PostgreSQL", "MySQL", "MariaDB"},
 }
 
 // ofOne matches the first line of a block that names its own servers. The block then runs on these servers instead of
@@ -78,7 +79,7 @@ func statements(text string) (all []string) {
 	return all
 }
 
-// database returns a new database with all tables, and an account for grants.
+// database returns a new database with all tables and functions, and an account for grants.
 func database(t *testing.T, server string) (db *sql.DB, dsn, account string) {
 	t.Helper()
 	account = "app_" + driver.NewNonce().String()[:8]
@@ -97,6 +98,7 @@ func database(t *testing.T, server string) (db *sql.DB, dsn, account string) {
 	switch server {
 	case "PostgreSQL":
 		open("pgx", testenv.Postgres(t), migrations.Postgres)
+		require.NoError(t, migrations.Up(t.Context(), db, migrations.Postgres, migrations.Functions()))
 		exec("CREATE ROLE " + account)
 		t.Cleanup(func() { exec("DROP OWNED BY " + account); exec("DROP ROLE " + account) })
 	case "MySQL":
