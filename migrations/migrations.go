@@ -20,6 +20,9 @@ import (
 // A MySQL user who has no privilege on the version table gets this error, too.
 var ErrMadeElsewhere = errors.New("the tables were made by other migrations, which must bring them up to date as well")
 
+// errFunctions is the error of a rollback of the tables while the functions use them.
+var errFunctions = errors.New("roll back the functions first (migrations.Functions, or rowlock migrate down --all --functions)")
+
 // Up brings the tables to the newest version. Any number of processes may call Up at the same time,
 // and each process may call it whenever it starts. One process migrates, and the other processes wait until it has
 // finished.
@@ -45,7 +48,8 @@ func Up(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 
 // Down rolls back only the newest applied migration, like goose's down. It drops the tables of that migration,
 // and their rows are lost: for example the locks, or the marks of package fence. If no migration is applied,
-// Down does nothing. Down never drops the version table. [DownAll] rolls back all migrations.
+// Down does nothing. Down never drops the version table. [DownAll] rolls back all migrations. Both fail if the functions
+// of the option [Functions] exist, because those use the tables.
 func Down(ctx context.Context, db *sql.DB, d Dialect, opts ...Option) error {
 	return migrate(ctx, db, d, opts, "down", func(p *goose.Provider) error {
 		_, err := p.Down(ctx)
@@ -134,6 +138,11 @@ func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, directio
 	fsys, err := s.files()
 	if err != nil {
 		return err
+	}
+	if direction == "down" && !s.functions && d == Postgres {
+		if err := s.withoutFunctions(ctx, db); err != nil {
+			return fmt.Errorf("migrations: down %s: %w", s.table, oneline.Error(ended(ctx, err)))
+		}
 	}
 	for try := 1; ; try++ {
 		v := versions{s}

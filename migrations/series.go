@@ -1,6 +1,8 @@
 package migrations
 
 import (
+	"context"
+	"database/sql"
 	"embed"
 	"path"
 
@@ -57,4 +59,13 @@ func (s series) madeVerb() string {
 		return "made_functions"
 	}
 	return "made"
+}
+
+// withoutFunctions returns an error if the functions exist.
+func (s series) withoutFunctions(ctx context.Context, db *sql.DB) error {
+	exist, err := inTime(ctx, db, s.dialect, func() (bool, error) { return versions{s}.exists(ctx, db, "made_functions", "") })
+	if err == nil && exist {
+		err = errFunctions
+	}
+	return err
 }

@@ -44,7 +44,7 @@ const root = "../.."
 func statements(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	skipped := []string{"mysql", "mariadb", "sqlite", "mysqlock", "compat_test", "bench", "examples", "testdata", "migrations/postgres"}
+	skipped := []string{"mysql", "mariadb", "sqlite", "mysqlock", "compat_test", "bench", "examples", "testdata", "migrations/postgres", "migrations/functions"}
 	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		name := filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator)))
 		switch {
@@ -231,6 +231,8 @@ func TestMigrationsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
 			exec("DELETE FROM rowlock_lease_version WHERE version_id = 99::bigint")
 			_, err := migrations.Status(t.Context(), db, migrations.Postgres)
 			require.NoError(t, err)
+			require.NoError(t, migrations.Up(t.Context(), db, migrations.Postgres, migrations.Functions()))
+			require.NoError(t, migrations.DownAll(t.Context(), db, migrations.Postgres, migrations.Functions()))
 			require.NoError(t, migrations.Down(t.Context(), db, migrations.Postgres))
 			require.NoError(t, migrations.Up(t.Context(), db, migrations.Postgres))
 			var after string
@@ -242,7 +244,7 @@ func TestMigrationsFindNothingOfOthersOnTheSearchPath(t *testing.T) {
 
 func migrationTexts(t *testing.T) (texts []string) {
 	t.Helper()
-	for _, pattern := range []string{"migrations/postgres/*.sql", "migrations/version/postgres/*.sql"} {
+	for _, pattern := range []string{"migrations/postgres/*.sql", "migrations/functions/postgres/*.sql", "migrations/version/postgres/*.sql"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		require.NotEmpty(t, files)
@@ -284,5 +286,32 @@ func TestTheTriggerFindsNothingOfOthersInTheSchemaOfTheTables(t *testing.T) {
 		}
 		assert.ErrorContains(t, err, want, setting)
 		assert.NoError(t, exec("ROLLBACK"))
+	}
+}
+
+// The functions run nothing of other users: neither if these may create objects in the schema of the tables, nor if
+// the caller's search_path contains their schema.
+func TestTheFunctionsFindNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	for _, table := range []string{"hostile.rowlock_lease", "public.rowlock_lease"} {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			db := hostile(t, migrationTexts(t)...)
+			testschema.Install(t, db, migrations.Postgres, migrations.Table(table))
+			testschema.Install(t, db, migrations.Postgres, migrations.Table(table), migrations.Functions())
+			script := strings.NewReplacer("T_", table+"_", "LEASES", table).Replace(`SET search_path = hostile, public;
+				CALL T_acquire('nightly'::text, interval '1 s', interval '1 min');
+				SELECT T_lock_in_tx('weekly'::text, interval '1 s');
+				SELECT T_renew('nightly'::text, l.nonce, l.token, interval '1 min') FROM LEASES l WHERE l.name OPERATOR(pg_catalog.=) 'nightly'::text;
+				SELECT T_seal('nightly'::text, l.token, l.nonce) FROM LEASES l WHERE l.name OPERATOR(pg_catalog.=) 'nightly'::text;
+				SELECT T_check('nightly'::text, l.token, l.nonce) FROM LEASES l WHERE l.name OPERATOR(pg_catalog.=) 'nightly'::text;
+				CALL T_acquire('nightly'::text, interval '30 ms', interval '1 min');
+				SELECT state FROM T_locks;
+				SELECT T_release('nightly'::text, l.nonce, l.token) FROM LEASES l WHERE l.name OPERATOR(pg_catalog.=) 'nightly'::text`)
+			for statement := range strings.SplitSeq(script, ";") { // CALL fails in a transaction, and a script is one
+				_, err := db.ExecContext(t.Context(), statement, pgx.QueryExecModeSimpleProtocol)
+				require.NoError(t, err, statement)
+			}
+		})
 	}
 }

@@ -358,9 +358,9 @@ CREATE FUNCTION rowlock_lease_nonce() RETURNS uuid LANGUAGE sql VOLATILE AS
 -- +goose StatementBegin
 CREATE FUNCTION rowlock_lease_do_us(namespace text, name text, ttl interval) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    IF (octet_length(convert_to(name, 'UTF8')) BETWEEN 1 AND 512) IS NOT TRUE THEN
+    IF (octet_length(convert_to(name, 'UTF8'::name)) BETWEEN 1 AND 512) IS NOT TRUE THEN
         RAISE EXCEPTION 'rowlock: the name must have 1 to 512 bytes' USING ERRCODE = '22023';
-    ELSIF (octet_length(convert_to(namespace, 'UTF8')) <= 128) IS NOT TRUE THEN
+    ELSIF (octet_length(convert_to(namespace, 'UTF8'::name)) <= 128) IS NOT TRUE THEN
         RAISE EXCEPTION 'rowlock: the namespace must have at most 128 bytes' USING ERRCODE = '22023';
     ELSIF (ttl BETWEEN interval '50 milliseconds' AND interval '7 days') IS NOT TRUE THEN
         RAISE EXCEPTION 'rowlock: the TTL must be from 50 ms to 7 days' USING ERRCODE = '22023';

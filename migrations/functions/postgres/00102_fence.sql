@@ -66,8 +66,8 @@ DECLARE
     domain text := store || ' ' || coalesce(name, resource);
     mark record;
 BEGIN
-    IF (octet_length(convert_to(resource, 'UTF8')) BETWEEN 1 AND 512 AND octet_length(convert_to(namespace, 'UTF8')) <= 128
-        AND token > 0::bigint AND nonce IS NOT NULL AND octet_length(convert_to(domain, 'UTF8')) <= 1024 AND wait > interval '0') IS NOT TRUE THEN
+    IF (octet_length(convert_to(resource, 'UTF8'::name)) BETWEEN 1 AND 512 AND octet_length(convert_to(namespace, 'UTF8'::name)) <= 128
+        AND token > 0::bigint AND nonce IS NOT NULL AND octet_length(convert_to(domain, 'UTF8'::name)) <= 1024 AND wait > interval '0') IS NOT TRUE THEN
         RAISE EXCEPTION 'rowlock: seal: a parameter is missing, empty or too long' USING ERRCODE = '22023';
     ELSIF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
         RAISE EXCEPTION 'rowlock: seal "%": the snapshot of the transaction may be older than the last writes of an older lease', resource
