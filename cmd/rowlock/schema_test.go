@@ -121,3 +121,37 @@ func TestTablesOfOtherMigrations(t *testing.T) {
 		}
 	}
 }
+
+// "rowlock migrate --functions" creates and drops the functions for SQL sessions, and leaves the tables alone. Other
+// databases have no functions.
+func TestMigrateFunctions(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	store := testenv.Postgres(t)
+	run := func(args ...string) (int, string) { return w.run(t, append(args, "--store", store)...) }
+	code, output := run("migrate", "up", "--functions")
+	require.Equal(t, 69, code, "the tables are missing: %s", output)
+	require.Contains(t, output, "rowlock_lease")
+	for _, args := range [][]string{{"migrate", "up"}, {"migrate", "up", "--functions"}} {
+		code, output = run(args...)
+		require.Zero(t, code, output)
+	}
+	require.Contains(t, output, "applied 00102_fence.sql")
+	code, output = run("migrate", "status", "--functions")
+	require.Zero(t, code, output)
+	require.Regexp(t, `00101_locks.sql +20`, output)
+	require.NotContains(t, output, "00001")
+	code, output = run("migrate", "down")
+	require.Equal(t, 69, code, output)
+	require.Contains(t, output, "roll back the functions first (migrations.Functions, or rowlock migrate down --all --functions)")
+	code, output = run("run", "job", "--", "rowlock", "migrate", "down", "--all", "--functions", "--store", store)
+	require.Zero(t, code, "a lock does not need the functions: %s", output)
+	require.Contains(t, output, "rolled back 00101_locks.sql")
+	code, output = run("migrate", "down", "--all")
+	require.Zero(t, code, output)
+
+	code, output = w.run(t, "migrate", "up", "--functions", "--store", "sqlite:app.db")
+	require.Equal(t, 64, code, output)
+	code, output = w.run(t, "migrate", "print", "--functions", "--dialect=mysql")
+	require.Equal(t, 64, code, output)
+}

@@ -23,7 +23,7 @@ func interval(d time.Duration) string { return fmt.Sprintf("%d microseconds", d.
 
 var reasons = map[string]driver.Reason{
 	"leased": driver.Leased, "min hold": driver.MinHold, "handover": driver.Handover, "quarantine": driver.Quarantine,
-	"contended": driver.Contended, "reserved": driver.Reserved, "epoch": driver.Quarantine,
+	"contended": driver.Contended, "reserved": driver.Reserved, "paused": driver.Paused,
 }
 
 // refused marks an error of the server that says that the statement had no effect.
@@ -52,7 +52,7 @@ func (b *backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if verdict != "granted" {
 		held.Reason, held.Token, held.ExpiresIn = reasons[verdict], driver.Token(token), time.Duration(freeIn)*time.Microsecond
 		held.Since = time.Duration(since * float64(time.Second))
-		return driver.Grant{}, held.KnowPause()
+		return driver.Grant{}, held
 	}
 	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL}, nil
 }

@@ -83,7 +83,7 @@ func TestTheFunctionsRunTheStatementsOfTheBackends(t *testing.T) {
 		"do_release": locks["release"], "do_released": locks["released_before"], "do_lock": locks["lock_in_tx"], "do_create": locks["create_in_tx"],
 		"do_read": marks["read"], "do_raise": marks["raise"], "do_check": marks["check"],
 	}
-	rows, err := db.QueryContext(t.Context(), `SELECT proname, prosrc FROM pg_proc WHERE proname LIKE 'rowlock\_lease\_do\_%' AND proname <> 'rowlock_lease_do_us'`)
+	rows, err := db.QueryContext(t.Context(), `SELECT proname, prosrc FROM pg_proc WHERE proname LIKE 'rowlock\_lease\_do\_%' AND proname NOT IN ('rowlock_lease_do_us', 'rowlock_lease_do_why')`)
 	require.NoError(t, err)
 	defer rows.Close()
 	n := 0
@@ -140,7 +140,9 @@ func TestSQLRespectsReadersPausesAndTransactions(t *testing.T) {
 
 	_, err = locker.Pause(t.Context(), "paused", "upgrade")
 	require.NoError(t, err)
-	assert.Equal(t, "leased", tryAcquire(t, db, "paused", "1 min").verdict)
+	assert.Equal(t, "paused", tryAcquire(t, db, "paused", "1 min").verdict)
+	_, err = db.ExecContext(t.Context(), "SELECT rowlock_lease_lock_in_tx('paused')")
+	require.ErrorContains(t, err, "not free (paused)")
 	assert.Equal(t, 1, count(t, db, "SELECT count(*) FROM rowlock_lease_locks WHERE name = 'paused' AND state = 'paused' AND until = 'infinity'"))
 
 	tx, err := db.BeginTx(t.Context(), nil)

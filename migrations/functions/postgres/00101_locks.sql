@@ -370,6 +370,11 @@ END
 $$;
 -- +goose StatementEnd
 
+-- Returns the verdict of a refusal for people. A lease that ends in more than half a century is a pause. The server has
+-- changed again and again if the epoch or the longest TTL is still another one after some attempts.
+CREATE FUNCTION rowlock_lease_do_why(verdict text, free_us bigint) RETURNS text LANGUAGE sql IMMUTABLE AS
+    'SELECT CASE WHEN $1 = ''leased'' AND $2 > 1576800000000000 THEN ''paused'' WHEN $1 IN (''epoch'', ''ttl'') THEN ''contended'' ELSE $1 END';
+
 -- Makes one attempt to acquire a lock, and does not wait for its holder. The verdict is 'granted', or the reason why
 -- the lock was not granted. A second call with the same nonce returns the same grant, and starts its TTL again.
 -- A refusal returns the token and the holder of the lock's current or last grant. Without a holder, the text names the
@@ -418,6 +423,7 @@ BEGIN
         held_by := NULL;
         RETURN;
     END IF;
+    verdict := rowlock_lease_do_why(verdict, free_us);
     free_in := free_us::float8 * interval '1 microsecond';
     IF waiter IS NULL THEN
         RETURN;
@@ -574,7 +580,8 @@ BEGIN
         EXIT WHEN (clock_timestamp() < ends) IS NOT TRUE;
         PERFORM pg_sleep(0.02::float8 + 0.03::float8 * random());
     END LOOP;
-    RAISE EXCEPTION 'rowlock: lock "%" in the transaction: the lock is not free (%)', name, coalesce(verdict, 'the row of the meta table is missing')
+    RAISE EXCEPTION 'rowlock: lock "%" in the transaction: the lock is not free (%)', name,
+            CASE WHEN verdict IS NULL THEN 'the row of the meta table is missing' WHEN verdict = 'epoch' THEN 'quarantine' ELSE rowlock_lease_do_why(verdict, free_us) END
         USING ERRCODE = '55P03',
               DETAIL = pg_catalog.format('Last holder: %s. Free in %s.', holder, free_us::float8 * interval '1 microsecond'),
               HINT = CASE WHEN verdict = 'epoch' THEN 'The server has changed since the last grant: call try_acquire for any name, which begins the quarantine.' ELSE 'Try again later, or pass a longer wait.' END;
@@ -618,7 +625,7 @@ BEGIN
         'rowlock_lease_do_acquire'::regproc::oid, 'rowlock_lease_do_adopt'::regproc::oid, 'rowlock_lease_do_ttl'::regproc::oid,
         'rowlock_lease_do_reserve'::regproc::oid, 'rowlock_lease_do_wait'::regproc::oid, 'rowlock_lease_do_leave'::regproc::oid,
         'rowlock_lease_do_renew'::regproc::oid, 'rowlock_lease_do_release'::regproc::oid, 'rowlock_lease_do_released'::regproc::oid,
-        'rowlock_lease_do_lock'::regproc::oid, 'rowlock_lease_do_create'::regproc::oid, 'rowlock_lease_do_us'::regproc::oid,
+        'rowlock_lease_do_why'::regproc::oid, 'rowlock_lease_do_lock'::regproc::oid, 'rowlock_lease_do_create'::regproc::oid, 'rowlock_lease_do_us'::regproc::oid,
         'rowlock_lease_try_acquire'::regproc::oid, 'rowlock_lease_leave'::regproc::oid, 'rowlock_lease_renew'::regproc::oid,
         'rowlock_lease_release'::regproc::oid, 'rowlock_lease_lock_in_tx'::regproc::oid]
     LOOP
@@ -640,6 +647,7 @@ DROP FUNCTION rowlock_lease_leave;
 DROP FUNCTION rowlock_lease_try_acquire;
 DROP FUNCTION rowlock_lease_nonce;
 DROP FUNCTION rowlock_lease_do_us;
+DROP FUNCTION rowlock_lease_do_why;
 DROP FUNCTION rowlock_lease_do_create;
 DROP FUNCTION rowlock_lease_do_lock;
 DROP FUNCTION rowlock_lease_do_released;
