@@ -57,24 +57,50 @@ func (b *backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: driver.Token(token), TTL: r.TTL}, nil
 }
 
+// Renew sends one statement for all grants. If another session has locked the row of one of them, the statement fails,
+// and Renew sends one statement for each grant.
 func (b *backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
-	outcomes := make([]driver.Outcome, len(grants))
-	for i, g := range grants {
-		var renewed bool
-		err := b.db.QueryRowContext(ctx, "SELECT rowlock_lease_renew($1, $2, $3, $4::interval, $5)",
-			g.Key.Name, g.Nonce.String(), int64(g.Token), interval(g.TTL), g.Key.Namespace).Scan(&renewed)
-		switch {
-		case sqlerror.State(err) == "55P03":
-			outcomes[i] = driver.Unknown
-		case err != nil:
-			return nil, err
-		case renewed:
-			outcomes[i] = driver.Renewed
-		default:
-			outcomes[i] = driver.Lost
+	outcomes, err := b.renew(ctx, grants)
+	if sqlerror.State(err) != "55P03" {
+		return outcomes, err
+	}
+	outcomes = make([]driver.Outcome, len(grants))
+	for i := range grants {
+		one, err := b.renew(ctx, grants[i:i+1])
+		if err == nil {
+			outcomes[i] = one[0]
 		}
 	}
 	return outcomes, nil
+}
+
+func (b *backend) renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	var names, nonces, ttls, namespaces []string
+	var tokens []int64
+	for _, g := range grants {
+		names, nonces, ttls, namespaces = append(names, g.Key.Name), append(nonces, g.Nonce.String()), append(ttls, interval(g.TTL)), append(namespaces, g.Key.Namespace)
+		tokens = append(tokens, int64(g.Token))
+	}
+	rows, err := b.db.QueryContext(ctx, `SELECT g.n, rowlock_lease_renew(g.name, g.nonce, g.token, g.ttl, g.namespace)
+		FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::interval[], $5::text[]) WITH ORDINALITY g(name, nonce, token, ttl, namespace, n)`,
+		names, nonces, tokens, ttls, namespaces)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	outcomes := make([]driver.Outcome, len(grants))
+	for rows.Next() {
+		var n int
+		var renewed bool
+		if err := rows.Scan(&n, &renewed); err != nil {
+			return nil, err
+		}
+		outcomes[n-1] = driver.Lost
+		if renewed {
+			outcomes[n-1] = driver.Renewed
+		}
+	}
+	return outcomes, rows.Err()
 }
 
 func (b *backend) Release(ctx context.Context, g driver.Grant) error {
