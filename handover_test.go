@@ -404,7 +404,7 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	return served
 }
 
-// Close releases its leases in the store. It hands no lease over to a waiter.
+// Close releases its leases in the store. It does not hand a lease over to a waiter.
 func TestCloseHandsNothingOver(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {

@@ -39,9 +39,9 @@ func (s *spoiled) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return s.Backend.Renew(ctx, grants)
 }
 
-// Promise 11: one bad lease harms no other lease. Of a thousand leases, only the leases that cannot be renewed are
-// lost. The position of these leases in the batch and their number do not matter. After their loss, one request in each
-// interval renews all other leases.
+// Promise 11: one bad lease does not harm other leases. Of a thousand leases, only the leases that cannot be renewed
+// are lost. The position of these leases in the batch and their number do not matter. After their loss, one request in
+// each interval renews all other leases.
 func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 	const leases = 1000
 	for name, poisoned := range map[string]func(i int) bool{

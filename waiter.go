@@ -130,7 +130,7 @@ func (w *waiter) await() (_ *Lease, _ verdict, waited bool) {
 }
 
 // subscribe asks the store for notifications. It reports whether the subscription is new: whether the store now sends
-// notifications and did not send them before. The next first waiter keeps the subscription of its predecessor.
+// notifications and did not send them before. The waiter that becomes the first after this one keeps this subscription.
 func (w *waiter) subscribe() bool {
 	if w.locker.notifier == nil || w.subscribed {
 		return false

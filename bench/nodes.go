@@ -54,8 +54,8 @@ func (b *bench) nodes(ctx context.Context, s store) ([]report.Row, error) {
 	return rows, nil
 }
 
-// election measures how n clients hand over one lock. Each client has its own connections. Depending on state,
-// the last node is slow or dead.
+// election measures how n clients hand over one lock. Each client has its own connections. Depending on the parameter
+// state, the last node is slow or dead.
 func (b *bench) election(ctx context.Context, s store, at []string, state string, l lock, n int) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+4*b.plan.nodes.round)
 	defer cancel()

@@ -231,9 +231,9 @@
 // # A token column
 //
 // A table whose rows store the token of their newest writer needs neither the fence table nor a seal.
-// [Guard.CheckRow] locks one row, compares its token with the lease's token, and raises it. CheckRow protects that row,
-// and data that every transaction reads and writes only after a CheckRow of that row. docs/fencing.md says when to use
-// which.
+// [Guard.CheckRow] locks one row, compares its token with the lease's token, and raises it. It protects that row. It
+// also protects other data, if every transaction calls CheckRow for that row before it reads or writes the data. When
+// to use which: see docs/fencing.md.
 //
 // # Setting up
 //

@@ -28,7 +28,7 @@ func (s *store) takeOver(t *testing.T, old *rowlock.Lease) (newer *rowlock.Lease
 func (s *store) grantsNobody(level sql.IsolationLevel, schedule string) bool {
 	switch {
 	case s.dialect == migrations.SQLite:
-		return schedule != "S2" || s.name != "sqlite-wal" // in WAL mode, a transaction that has only read blocks no writer
+		return schedule != "S2" || s.name != "sqlite-wal" // in WAL mode, a transaction without a write does not block writers
 	default:
 		return s.readsLock(level) && schedule != "S2"
 	}

@@ -77,7 +77,7 @@ func (l *link) count(t *testing.T) int64 {
 	return l.int(t, "SELECT n FROM counter WHERE id = 1")
 }
 
-// dial starts a proxy to target, and returns a dial function that connects through the proxy.
+// dial starts a proxy to the address target, and returns a dial function that connects through the proxy.
 func (l *link) dial(t *testing.T, target string) func(context.Context, string, string) (net.Conn, error) {
 	t.Helper()
 	proxy, err := faultproxy.New(target)

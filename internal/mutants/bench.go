@@ -98,7 +98,7 @@ func (b bench) catch(ctx context.Context, m mutant, id string) error {
 	return nil
 }
 
-// find runs the tests of s on the code of overlay. It returns nil if each of them finds the defect.
+// find runs the tests of s on the code of the overlay. It returns nil if each of them finds the defect.
 func (b bench) find(ctx context.Context, s suite, overlay, id string) error {
 	program := filepath.Join(b.folder, id+".test")
 	defer os.Remove(program)

@@ -103,7 +103,7 @@ func cover(ctx context.Context, pkg, name, program, profile string) (covering, e
 
 // covers reports whether the test may execute the changed code. Go's coverage has no blocks for the expressions of a
 // case. A test covers a change in such an expression if it executes the surrounding function. Go's coverage has no
-// blocks outside of functions either. A change there counts as covered by every test.
+// blocks outside of functions either. A change in such code counts as covered by every test.
 func (c covering) covers(d change) bool {
 	if d.function == [2]int{} {
 		return true

@@ -62,8 +62,8 @@ func WarningsOf(db *sql.DB) []string {
 	return sqlhandle.Warnings(db)
 }
 
-// lend runs work on the reserve's connection. A renewal takes the connection at once, and a release waits until no
-// other release uses the reserve. So on the connection itself a renewal waits for at most one release.
+// lend runs the function work on the reserve's connection. A renewal takes the connection at once, and a release waits
+// until no other release uses the reserve. So on the connection itself a renewal waits for at most one release.
 func (r *Reserve) lend(ctx context.Context, renews bool, work func(Querier) error) error {
 	if !renews {
 		waits, cancel := HalfOf(ctx)
@@ -189,9 +189,9 @@ func (q reservedQuerier) Exec(ctx context.Context, statement string, args ...any
 	return r, err
 }
 
-// lend runs work through the pool, or through the reserve while all connections of the pool are in use. If the reserve
-// cannot connect within half of the time until ctx's deadline, because the server accepts no further connection, lend
-// uses the pool.
+// lend runs the function work through the pool, or through the reserve while all connections of the pool are in use. If
+// the reserve cannot connect within half of the time until ctx's deadline, because the server accepts no further
+// connection, lend uses the pool.
 func (q reservedQuerier) lend(ctx context.Context, work func(Querier) error) error {
 	if q.reserve.open == nil || !q.usage().full() {
 		return work(q.pool)
