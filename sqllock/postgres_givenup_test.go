@@ -11,9 +11,9 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Promise 5: after Acquire has returned an error, or Close has returned, no release reserves the lock for that waiter
-// or grants it the lock. So a third caller is granted the lock at once, whether or not the releasing holder has waited
-// for the lock before.
+// Promise 5 of docs/guarantees.md: after Acquire has returned an error, or Close has returned, no release reserves the
+// lock for that waiter or grants it the lock. So a third caller is granted the lock at once, whether or not the
+// releasing holder has waited for the lock before.
 func TestPostgresAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]bool{"a release that keeps": false, "a release that grants": true} {
