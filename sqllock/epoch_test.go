@@ -39,7 +39,7 @@ func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 }
 
 // A program with write access can change the meta row. It may store a value of longest_ttl_us that no option permits,
-// and the epoch of a server that never existed. The quarantine still lasts at most 14 days.
+// and the identity of a server that never existed. The quarantine still lasts at most 14 days.
 func TestTheQuarantineIsNoLongerThanAnyLease(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		acquire(t, s.open(), request("job"))
