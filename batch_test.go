@@ -48,12 +48,12 @@ func (s *loaded) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 	}
 }
 
-// underWay adds the parameter more to the number of requests in progress, and returns the new number.
-func (s *loaded) underWay(more int) int {
+// underWay adds change to the number of requests in progress, and returns the new number.
+func (s *loaded) underWay(change int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.active += more
-	s.calls += max(more, 0)
+	s.active += change
+	s.calls += max(change, 0)
 	return s.active
 }
 

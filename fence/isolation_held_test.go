@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// takeOver ends the lease old in the database and acquires its name.
+// takeOver ends the old lease in the database and acquires its name.
 func (s *store) takeOver(t *testing.T, old *rowlock.Lease) (newer *rowlock.Lease) {
 	t.Helper()
 	require.NoError(t, s.locks.ForceRelease(t.Context(), driver.Key{Name: old.Name()}, old.Token(), true))

@@ -67,13 +67,13 @@ func (c *crowd) requested(t *testing.T) {
 	})
 }
 
-// passedOn makes one member, the parameter to, wait for the lock. Then it releases the lease held, and returns the
-// lease that this member is granted.
-func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, to *member) *rowlock.Lease {
+// passedOn makes the member next wait for the lock. Then it releases the lease held, and returns the lease that this
+// member is granted.
+func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, next *member) *rowlock.Lease {
 	t.Helper()
 	got := make(chan *rowlock.Lease, 1)
 	go func() {
-		lease, err := to.Acquire(t.Context(), "job")
+		lease, err := next.Acquire(t.Context(), "job")
 		assert.NoError(t, err)
 		got <- lease
 	}()

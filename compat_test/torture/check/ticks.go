@@ -10,19 +10,19 @@ import (
 // done reports whether a call of Once reported that it has done its tick.
 func (a *attempt) done() bool { return a.tick != 0 && a.released.Outcome == history.OK }
 
-// repeats reports whether the call a does a tick again that an earlier call has reported as done. The parameter before
+// repeats reports whether the call a does a tick again that an earlier call has reported as done. The parameter earlier
 // is that earlier call. When a tick is done, all earlier ticks count as done, too. The result is false if a fault may
 // explain the repetition, or if the name may have been pruned in between.
-func (b *book) repeats(a, before *attempt) bool {
-	if before == nil || a == before || a.tick > before.tick {
+func (b *book) repeats(a, earlier *attempt) bool {
+	if earlier == nil || a == earlier || a.tick > earlier.tick {
 		return false
 	}
 	for _, f := range b.faults {
-		if slices.Contains(b.Meta.Expect.Forget, f.kind) && f.end >= before.release && f.begin <= a.granted {
+		if slices.Contains(b.Meta.Expect.Forget, f.kind) && f.end >= earlier.release && f.begin <= a.granted {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(b.prunings, func(f fault) bool { return f.end >= before.release && f.begin <= a.granted })
+	return !slices.ContainsFunc(b.prunings, func(f fault) bool { return f.end >= earlier.release && f.begin <= a.granted })
 }
 
 // ticked returns an empty verdict for a property of ticks.

@@ -42,15 +42,15 @@ func NewReserve(open func() (*Spare, error)) *Reserve {
 	return &Reserve{open: open, releasing: make(chan struct{}, 1)}
 }
 
-// ReserveFor returns a reserve for a handle of database/sql. The function by returns the querier for the reserve's
+// ReserveFor returns a reserve for a handle of database/sql. The function querier returns the querier for the reserve's
 // own handle.
-func ReserveFor(db *sql.DB, by func(*sql.DB) Querier) *Reserve {
+func ReserveFor(db *sql.DB, querier func(*sql.DB) Querier) *Reserve {
 	if sqlhandle.Connector(db) == nil {
 		return &Reserve{}
 	}
 	return NewReserve(func() (*Spare, error) {
 		one := sqlhandle.OpenOne(db, ConnectLimit)
-		return &Spare{Q: by(one), Close: func() { _ = one.Close() }}, nil
+		return &Spare{Q: querier(one), Close: func() { _ = one.Close() }}, nil
 	})
 }
 
