@@ -329,8 +329,8 @@ func overlap(f *forge) {
 	second.released()
 }
 
-// Declared exceptions are not violations: a lease that ended by a forced release, a lease that a fault of the store ended
-// although the store does not promise to withstand that fault, and a token that is smaller because the store lost its memory.
+// Declared exceptions are not violations: a lease that ended by a forced release, a lease that ended by a fault which
+// the store does not promise to withstand, and a token that is smaller because the store lost its data.
 func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	f := sound()
 	f.Meta.Expect.Overlap, f.Meta.Expect.Regress = []string{"server kill"}, []string{"server kill"}

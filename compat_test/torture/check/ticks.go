@@ -61,8 +61,8 @@ func (b *book) doneOnce() *Verdict {
 }
 
 // doneForGood checks what the calls of Once decided. After a tick was reported as done, nobody begins to do it again.
-// If a call learns that its tick is done, an earlier call must have done this tick or a later one: that call's job must
-// have written, and the call must have sent its release.
+// If a call learns that its tick is done, an earlier call must have done this tick or a later one. The job of the
+// earlier call must have written, and the earlier call must have sent its release.
 func (b *book) doneForGood() *Verdict {
 	v := b.ticked("S16", "a tick is done for good, and only if its job ran")
 	var last *attempt
