@@ -108,7 +108,8 @@ func (c *crew) count(kind string) (n int) {
 	return n
 }
 
-// await returns when the condition so is true, or when a process has failed. It checks the condition after each event.
+// await returns when the function so returns true, or when a process has failed. It checks the condition after each
+// event.
 func (c *crew) await(ctx context.Context, so func() bool) error {
 	for {
 		c.mu.Lock()

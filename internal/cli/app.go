@@ -86,8 +86,8 @@ func (a *app) openStore(ctx context.Context) (*store.Store, error) {
 	return s, nil
 }
 
-// withStore opens the store, calls do with the time limit inspectTimeout, and closes the store. It adds the store and a
-// hint to errors.
+// withStore opens the store, calls the function do with the time limit inspectTimeout, and closes the store. It adds
+// the store and a hint to errors.
 func (a *app) withStore(ctx context.Context, do func(context.Context, *store.Store) error) error {
 	return a.withStoreFor(ctx, inspectTimeout, do)
 }

@@ -48,7 +48,7 @@ func (b bench) sound(ctx context.Context, all []mutant) error {
 		}
 		output, err := try(ctx, s, program)
 		if err != nil {
-			return fmt.Errorf("without any defect, %s: %w\n%s", s.pkg, err, output)
+			return fmt.Errorf("%s without any defect: %w\n%s", s.pkg, err, output)
 		}
 		for _, name := range s.names {
 			if name != leaks && !strings.Contains(output, "--- PASS: "+name+" ") {

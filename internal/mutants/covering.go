@@ -77,7 +77,7 @@ func cover(ctx context.Context, pkg, name, program, profile string) (covering, e
 	cmd := exec.CommandContext(ctx, program, "-test.run=^"+name+"$", "-test.coverprofile="+profile, "-test.timeout=5m")
 	cmd.Dir, cmd.Env = pkg, environment()
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return covering{}, fmt.Errorf("without any defect, %s: %w\n%s", name, err, output)
+		return covering{}, fmt.Errorf("%s without any defect: %w\n%s", name, err, output)
 	}
 	c := covering{pkg: pkg, name: name, took: time.Since(start)}
 	f, err := os.Open(profile)
