@@ -205,14 +205,14 @@ func (a *acquisition) sealAs() string {
 // which the TTL of a grant counts.
 type way func(ctx context.Context, r driver.Request, sent clock.Instant) (driver.Grant, clock.Instant, error)
 
-// ask sends one request through its parameter by, and records the outcome.
-func (a *acquisition) ask(ctx context.Context, by way) (*Lease, verdict) {
+// ask sends one request with the function send, and records the outcome.
+func (a *acquisition) ask(ctx context.Context, send way) (*Lease, verdict) {
 	sent := a.locker.clock()
 	if a.attempts == 0 {
 		a.answered = sent
 	}
 	a.attempts++
-	g, trusted, err := by(ctx, a.request(), sent)
+	g, trusted, err := send(ctx, a.request(), sent)
 	now := a.locker.clock()
 	var held *driver.Held
 	a.refusal = nil

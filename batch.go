@@ -48,9 +48,9 @@ func (o *batchRun) renew(batch []*Lease) {
 }
 
 // renewsAnother reports whether the store has renewed any lease in this run. If no lease has been renewed yet,
-// renewsAnother tries to renew one random lease of part. The store may be unable to renew this lease, although it can
-// renew others. But the batch is retried about twenty times before its leases are lost, so a later run will choose
-// another lease.
+// renewsAnother tries to renew one random lease of the slice part. The store may be unable to renew this lease,
+// although it can renew others. But the batch is retried about twenty times before its leases are lost, so a later run
+// will choose another lease.
 func (o *batchRun) renewsAnother(part []*Lease) bool {
 	if !o.works {
 		i := rand.IntN(len(part))
@@ -68,7 +68,7 @@ type reply struct {
 	sent, now clock.Instant
 }
 
-// ask sends one request that renews the leases of part.
+// ask sends one request that renews the leases in the slice part.
 func (o *batchRun) ask(part []*Lease) reply {
 	l := o.renewals.locker
 	sent := l.clock()
@@ -86,7 +86,7 @@ func (o *batchRun) ask(part []*Lease) reply {
 	return reply{grants, outcomes, err, ctx.Err() != nil, sent, l.clock()}
 }
 
-// settle applies the reply r to the leases of part. No later request of this run renews these leases.
+// settle applies the reply r to the leases in the slice part. No later request of this run renews these leases.
 func (o *batchRun) settle(part []*Lease, r reply) {
 	tells := make([]func(), len(part))
 	for i, le := range part {
@@ -105,7 +105,8 @@ func (o *batchRun) settle(part []*Lease, r reply) {
 	})
 }
 
-// attemptTimeout returns the timeout for a request that renews batch: the shortest timeout of its leases.
+// attemptTimeout returns the timeout for a request that renews the leases in the slice batch: the shortest timeout of
+// its leases.
 func attemptTimeout(batch []*Lease, now clock.Instant) time.Duration {
 	limit := batch[0].attemptTimeout(now)
 	for _, le := range batch[1:] {

@@ -48,12 +48,12 @@ func (s *loaded) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 	}
 }
 
-// underWay adds the parameter more to the number of requests in progress, and returns the new number.
-func (s *loaded) underWay(more int) int {
+// underWay adds change to the number of requests in progress, and returns the new number.
+func (s *loaded) underWay(change int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.active += more
-	s.calls += max(more, 0)
+	s.active += change
+	s.calls += max(change, 0)
 	return s.active
 }
 
@@ -63,9 +63,9 @@ func (s *loaded) asked() int {
 	return s.calls
 }
 
-// Promise 11: ten thousand leases need at most twenty renewal requests in each interval. It does not matter whether
-// the leases were acquired one after another or all at once. The leases stay held even if the renewals take the store
-// most of the interval.
+// Promise 11 of docs/guarantees.md: ten thousand leases need at most twenty renewal requests in each interval. It does
+// not matter whether the leases were acquired one after another or all at once. The leases stay held even if the
+// renewals take the store most of the interval.
 func TestTenThousandLeasesOnALoadedStore(t *testing.T) {
 	const leases = 10_000
 	for work, apart := range map[time.Duration]time.Duration{20 * time.Millisecond: 5 * time.Millisecond, 800 * time.Millisecond: 0} {

@@ -37,9 +37,9 @@ func heldOn(t *testing.T, clock *skewed) *Lease {
 	return lease
 }
 
-// Promise 2: when the wall clock shows a time after the deadline, trust ends, and each getter reports the loss at
-// once. If the monotonic clock stops while a machine is suspended or restored from a snapshot, the wall clock shows
-// the missing time.
+// Promise 2 of docs/guarantees.md: when the wall clock shows a time after the deadline, trust ends, and each getter
+// reports the loss at once. If the monotonic clock stops while a machine is suspended or restored from a snapshot, the
+// wall clock shows the missing time.
 func TestWallClockPastTheDeadlineEndsTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -51,7 +51,7 @@ func TestWallClockPastTheDeadlineEndsTrust(t *testing.T) {
 	})
 }
 
-// Promise 2: the time for which the machine was suspended also ends trust.
+// Promise 2 of docs/guarantees.md: the time for which the machine was suspended also ends trust.
 func TestSuspendPastTheDeadlineEndsTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -61,7 +61,7 @@ func TestSuspendPastTheDeadlineEndsTrust(t *testing.T) {
 	})
 }
 
-// Promise 2: a holder that only waits for Done notices a clock jump within a second.
+// Promise 2 of docs/guarantees.md: a holder that only waits for Done notices a clock jump within a second.
 func TestClockJumpIsNoticedWithoutAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -74,8 +74,8 @@ func TestClockJumpIsNoticedWithoutAsking(t *testing.T) {
 	})
 }
 
-// Promise 2: a holder notices a clock jump within a second, even if the scheduler is waiting for the renewal of
-// another lease.
+// Promise 2 of docs/guarantees.md: a holder notices a clock jump within a second, even if the scheduler is waiting for
+// the renewal of another lease.
 func TestClockJumpIsNoticedBehindAnotherLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)
@@ -110,8 +110,8 @@ func TestWallClockSetBackChangesNothing(t *testing.T) {
 	})
 }
 
-// Promise 2: after a process was suspended beyond the deadline, its first call of a getter reports the loss,
-// although no timer has fired.
+// Promise 2 of docs/guarantees.md: after a process was suspended beyond the deadline, its first call of a getter
+// reports the loss, although no timer has fired.
 func TestGettersAreNotLateAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var paused atomic.Int64

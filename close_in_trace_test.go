@@ -13,8 +13,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 10: any function of a Trace may call Close. Close then returns after it has released every lease. Some programs close
-// their locker after a loss.
+// Promise 10 of docs/guarantees.md: any function of a Trace may call Close. Close then returns after it has released
+// every lease. Some programs close their locker after a loss.
 func TestEachFunctionOfATraceMayClose(t *testing.T) {
 	for name, then := range map[string]func(t *testing.T, store *memlock.Backend, l *rowlock.Locker){
 		"Waiting": func(t *testing.T, _ *memlock.Backend, l *rowlock.Locker) {

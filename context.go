@@ -78,7 +78,8 @@ func (c trusted) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// nesting is a key for Context.Value. The lookup finds the lease in a ctx that would block an Acquire of nesting.key.
+// nesting is a key for Context.Value. A lookup with this key finds a lease in ctx that would block an Acquire of the
+// lock nesting.key.
 type nesting struct {
 	locker *Locker
 	key    driver.Key

@@ -19,7 +19,8 @@ const (
 	trust = ttl - ttl/10 // how long a lease is trusted: the TTL minus a margin of a tenth, as for a store with a wall clock
 )
 
-// Promise 2: a store that hangs does not delay the report of a loss, because a local timer ends the trust.
+// Promise 2 of docs/guarantees.md: a store that hangs does not delay the report of a loss, because a local timer ends
+// the trust.
 func TestHangingStoreDelaysNoLoss(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -45,7 +46,8 @@ func TestALossSaysHowTheLastRenewalFailed(t *testing.T) {
 	})
 }
 
-// Promise 2: the deadline is counted from an instant before the request was sent, and not from the reply.
+// Promise 2 of docs/guarantees.md: the deadline is counted from an instant before the request was sent, and not from
+// the reply.
 func TestDeadlineCountsFromBeforeTheSend(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const slow = 700 * time.Millisecond
@@ -58,7 +60,8 @@ func TestDeadlineCountsFromBeforeTheSend(t *testing.T) {
 	})
 }
 
-// Promise 2: a reply after the deadline does not revive the lease, even if the store has renewed the lease.
+// Promise 2 of docs/guarantees.md: a reply after the deadline does not revive the lease, even if the store has renewed
+// the lease.
 func TestLateReplyRevivesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -74,7 +77,7 @@ func TestLateReplyRevivesNothing(t *testing.T) {
 	})
 }
 
-// Promise 6: if the reply to a renewal is lost, the renewal is retried, and no lease is lost.
+// Promise 6 of docs/guarantees.md: if the reply to a renewal is lost, the renewal is retried, and no lease is lost.
 func TestLostRenewalRepliesAreTriedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		var failed, renewed int
@@ -93,7 +96,7 @@ func TestLostRenewalRepliesAreTriedAgain(t *testing.T) {
 	})
 }
 
-// Promise 6: during an outage of half a TTL no lease is lost.
+// Promise 6 of docs/guarantees.md: during an outage of half a TTL no lease is lost.
 func TestShortOutageLosesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl)), "a")
@@ -179,7 +182,7 @@ func TestMaxHoldEndsTheLease(t *testing.T) {
 	})
 }
 
-// Promise 11: ten thousand leases are renewed with about ten requests in each interval.
+// Promise 11 of docs/guarantees.md: ten thousand leases are renewed with about ten requests in each interval.
 func TestLeasesAreRenewedInBatches(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(30*time.Second))

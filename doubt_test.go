@@ -14,7 +14,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 5: an acquire whose reply was lost is repeated, and returns the same grant.
+// Promise 5 of docs/guarantees.md: an acquire whose reply was lost is repeated, and returns the same grant.
 func TestARepeatedAcquireReturnsTheSameGrant(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -25,12 +25,13 @@ func TestARepeatedAcquireReturnsTheSameGrant(t *testing.T) {
 		assert.Equal(t, lease.Token(), status.Token)
 		assert.Equal(t, 2, store.Calls(memlock.OpAcquire))
 		assert.GreaterOrEqual(t, status.Age, time.Second, "the first request was granted")
-		assert.LessOrEqual(t, time.Until(lease.ExpiresAt()), status.ExpiresIn, "promise 2 holds for it")
+		assert.LessOrEqual(t, time.Until(lease.ExpiresAt()), status.ExpiresIn, "promise 2 of docs/guarantees.md holds for it")
 		require.NoError(t, lease.Release(background))
 	})
 }
 
-// Promise 5: if a caller gives up while the reply to its acquire is missing, the name does not stay held.
+// Promise 5 of docs/guarantees.md: if a caller gives up while the reply to its acquire is missing, the name does not
+// stay held.
 func TestAnAcquireThatGaveUpIsReleased(t *testing.T) {
 	for name, fault := range map[string]memlock.Fault{
 		"reply lost":            {LoseReply: true},
@@ -62,8 +63,8 @@ func TestAnAcquireThatGaveUpIsReleased(t *testing.T) {
 	}
 }
 
-// Promise 5: if the outcome of an acquire is unknown, its grant is released in the background, even if the store is
-// unreachable at first.
+// Promise 5 of docs/guarantees.md: if the outcome of an acquire is unknown, its grant is released in the background,
+// even if the store is unreachable at first.
 func TestAReleaseInTheBackgroundOutlastsAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -78,7 +79,7 @@ func TestAReleaseInTheBackgroundOutlastsAnOutage(t *testing.T) {
 	})
 }
 
-// Promise 5: after a release, a late duplicate of the acquire does not keep the name held.
+// Promise 5 of docs/guarantees.md: after a release, a late duplicate of the acquire does not keep the name held.
 func TestALateDuplicateIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -96,8 +97,8 @@ func TestALateDuplicateIsReleased(t *testing.T) {
 	})
 }
 
-// Promise 7: Release works with a cancelled ctx, returns the same result when it is repeated, and reports an earlier
-// loss.
+// Promise 7 of docs/guarantees.md: Release works with a cancelled ctx, returns the same result when it is repeated, and
+// reports an earlier loss.
 func TestReleaseAlwaysWorks(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl))
@@ -119,8 +120,8 @@ func TestReleaseAlwaysWorks(t *testing.T) {
 	})
 }
 
-// Promise 7: if a release gets no reply, the call ends within a limited time and reports an unknown outcome. The
-// release is retried in the background.
+// Promise 7 of docs/guarantees.md: if a release gets no reply, the call ends within a limited time and reports an
+// unknown outcome. The release is retried in the background.
 func TestAReleaseWithoutAReplyIsRetried(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -136,7 +137,8 @@ func TestAReleaseWithoutAReplyIsRetried(t *testing.T) {
 	})
 }
 
-// Promise 7: a release may be applied although its reply is lost. When such a release is repeated, it does not count as a loss.
+// Promise 7 of docs/guarantees.md: a release may be applied although its reply is lost. When such a release is
+// repeated, it does not count as a loss.
 func TestAReleaseIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -151,8 +153,8 @@ func TestAReleaseIsRepeated(t *testing.T) {
 	})
 }
 
-// Promise 7: after a release without a reply, another process may acquire the name. Then the repeated release reports
-// an unknown outcome, and no loss.
+// Promise 7 of docs/guarantees.md: after a release without a reply, another process may acquire the name. Then the
+// repeated release reports an unknown outcome, and no loss.
 func TestAReleaseDoesNotReportItsOwnEffectAsALoss(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store), "a")

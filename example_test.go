@@ -86,7 +86,7 @@ func ExampleLocker_DoAll() {
 	// <nil>
 }
 
-// The option Wait limits how long the call waits, and so does the ctx of the call.
+// The option Wait and the ctx of the call both limit how long the call waits.
 func ExampleWait() {
 	store := memlock.New()
 	locker, _ := rowlock.New(store, rowlock.Wait(20*time.Millisecond))

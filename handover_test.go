@@ -232,7 +232,7 @@ func TestAHandOverIsRepeated(t *testing.T) {
 		status, err := store.Inspect(background, driver.Key{Name: "a"})
 		require.NoError(t, err)
 		assert.Equal(t, status.Token, got.lease.Token())
-		assert.GreaterOrEqual(t, status.ExpiresIn, time.Until(got.lease.ExpiresAt()), "promise 2")
+		assert.GreaterOrEqual(t, status.ExpiresIn, time.Until(got.lease.ExpiresAt()), "promise 2 of docs/guarantees.md")
 		assert.Equal(t, 2, store.Calls(memlock.OpHandOver))
 		require.NoError(t, got.lease.Release(background))
 		assert.Equal(t, 1, store.Calls(memlock.OpRelease))
@@ -404,7 +404,7 @@ func handOverAtTheEnd(t *testing.T, store *memlock.Backend, n int, slow time.Dur
 	return served
 }
 
-// Close releases its leases in the store. It hands no lease over to a waiter.
+// Close releases its leases in the store. It does not hand a lease over to a waiter.
 func TestCloseHandsNothingOver(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -511,8 +511,8 @@ func (s *secretive) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return s.Backend.Acquire(ctx, r)
 }
 
-// Promise 2: if a hand-over gets no reply, any of several requests may have led to the grant. The trust in the grant
-// counts from before the first of these requests was sent.
+// Promise 2 of docs/guarantees.md: if a hand-over gets no reply, any of several requests may have led to the grant. The
+// trust in the grant counts from before the first of these requests was sent.
 func TestTrustInAHandOverOfUnknownOutcome(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &secretive{Backend: store}
@@ -535,8 +535,8 @@ func TestTrustInAHandOverOfUnknownOutcome(t *testing.T) {
 	})
 }
 
-// Promise 5: if the backend panics in a hand-over, the store keeps no lease without a holder, even with a TTL of an
-// hour. The release reports an unknown outcome.
+// Promise 5 of docs/guarantees.md: if the backend panics in a hand-over, the store keeps no lease without a holder,
+// even with a TTL of an hour. The release reports an unknown outcome.
 func TestAHandOverThatPanicsLeavesNoLease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, brittle{store}, rowlock.TTL(time.Hour))

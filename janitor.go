@@ -49,7 +49,8 @@ func (j *janitor) init(l *Locker) {
 	j.locker, j.pokes = l, make(chan struct{}, 1)
 }
 
-// resolve releases item in the background. After the locker was closed, resolve makes one attempt before it returns.
+// resolve releases the item in the background. After the locker was closed, resolve makes one attempt before it
+// returns.
 func (j *janitor) resolve(item leftover) { j.take(item)() }
 
 // take does the same as resolve, but does not emit the trace event of its attempt. Instead it returns the function
@@ -67,7 +68,8 @@ func (j *janitor) take(item leftover) (tell func()) {
 // withdrawLimit limits how long a waiter that gives up waits for the store to withdraw its request.
 const withdrawLimit = time.Second
 
-// withdraw makes one attempt to release item. If this attempt does not settle item, withdraw continues as take does.
+// withdraw makes one attempt to release the item. If this attempt does not settle the item, withdraw continues as take
+// does.
 func (j *janitor) withdraw(item leftover) (tell func()) {
 	ctx, cancel := context.WithTimeout(j.locker.closeLimit, withdrawLimit)
 	defer cancel()
@@ -77,7 +79,7 @@ func (j *janitor) withdraw(item leftover) (tell func()) {
 	return j.take(item)
 }
 
-// queue adds item to the items of the goroutine, and starts the goroutine if necessary. It reports false if the
+// queue adds the item to the items of the goroutine, and starts the goroutine if necessary. It reports false if the
 // locker was closed.
 func (j *janitor) queue(item *leftover) bool {
 	j.mu.Lock()
@@ -130,7 +132,7 @@ func (j *janitor) run() {
 	}
 }
 
-// work makes one attempt to release item. If last is true, work drops item even if the attempt fails.
+// work makes one attempt to release the item. If last is true, work drops the item even if the attempt fails.
 func (j *janitor) work(item *leftover, last bool) {
 	over := j.attempt(j.locker.closeLimit, item) || last
 	j.mu.Lock()
@@ -175,7 +177,7 @@ func (j *janitor) pick() (item *leftover, pause time.Duration, stopped bool) {
 	return item, 0, j.stopped
 }
 
-// attempt sends one release of item, and reports whether item is settled.
+// attempt sends one release of the item, and reports whether the item is settled.
 func (j *janitor) attempt(ctx context.Context, item *leftover) bool {
 	timeout := callTimeout(item.grant.TTL)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -201,7 +203,7 @@ func (j *janitor) attempt(ctx context.Context, item *leftover) bool {
 	return driver.IsPermanent(err) || age > item.grant.TTL+2*timeout
 }
 
-// drop removes item. The caller holds mu.
+// drop removes the item. The caller holds mu.
 func (j *janitor) drop(item *leftover) {
 	j.items = slices.DeleteFunc(j.items, func(other *leftover) bool { return other == item })
 }

@@ -46,7 +46,8 @@ func (s *slowly) count(n int) {
 	s.most = max(s.most, s.now)
 }
 
-// Promise 9: a release in the background wakes the waiter of its process, even if the store sends no notification.
+// Promise 9 of docs/guarantees.md: a release in the background wakes the waiter of its process, even if the store sends
+// no notification.
 func TestAReleaseInTheBackgroundWakesTheWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		freed := make(chan time.Time, 1)
@@ -68,8 +69,8 @@ func TestAReleaseInTheBackgroundWakesTheWaiter(t *testing.T) {
 	})
 }
 
-// Promise 5: the grants of many callers that gave up are released at the same time, by a limited number of requests.
-// A request that hangs does not block the other requests.
+// Promise 5 of docs/guarantees.md: the grants of many callers that gave up are released at the same time, by a limited
+// number of requests. A request that hangs does not block the other requests.
 func TestManyGrantsAreReleasedAtTheSameTime(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const many = 30

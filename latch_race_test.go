@@ -13,8 +13,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 2: a local timer ends trust. In this test the reply to a renewal comes just before the deadline, while the scheduler
-// notices the deadline. Either the lease is lost, or the lease continues and its deadline is still checked.
+// Promise 2 of docs/guarantees.md: a local timer ends trust. In this test the reply to a renewal comes just before the
+// deadline, while the scheduler notices the deadline. Either the lease is lost, or the lease continues and its deadline
+// is still checked.
 func TestAReplyBesideTheDeadlineLeavesNoLeaseUnwatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 3 * time.Second
@@ -79,8 +80,8 @@ func TestCauseOfALossThatReleaseOvertakes(t *testing.T) {
 	})
 }
 
-// Promise 13: after Close no goroutine remains, and no new goroutine starts. If a lease is lost at the same time, the loss is
-// still reported once.
+// Promise 13 of docs/guarantees.md: after Close no goroutine remains, and no new goroutine starts. If a lease is lost
+// at the same time, the loss is still reported once.
 func TestALossThatCloseOvertakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0

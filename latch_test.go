@@ -34,9 +34,9 @@ func TestReleaseReportsALossByTheClock(t *testing.T) {
 	})
 }
 
-// Promise 2: a loss is final. In this test a process is suspended during a renewal until after the deadline.
-// The reply arrives before any timer fires, and says that the store has extended the lease. The lease is lost
-// nevertheless.
+// Promise 2 of docs/guarantees.md: a loss is final. In this test a process is suspended during a renewal until after
+// the deadline. The reply arrives before any timer fires, and says that the store has extended the lease. The lease is
+// lost nevertheless.
 func TestAReplyAfterAPauseRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 3 * time.Second

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 10: if every reply of the store arrives after the lease has ended, an acquire does not retry indefinitely. The call
-// fails as if the store did not reply, and the name is free.
+// Promise 10 of docs/guarantees.md: if every reply of the store arrives after the lease has ended, an acquire does not
+// retry indefinitely. The call fails as if the store did not reply, and the name is free.
 func TestGrantsThatComeTooLateEnd(t *testing.T) {
 	for name, opts := range map[string][]rowlock.Option{
 		"for the maximum hold": {rowlock.TTL(ttl), rowlock.MaxHold(50 * time.Millisecond)},

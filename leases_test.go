@@ -72,7 +72,7 @@ func TestAllAreOrdinaryLeases(t *testing.T) {
 	})
 }
 
-// Promise 1: while a call of AcquireAll waits for a held name, it holds none of its names.
+// Promise 1 of docs/guarantees.md: while a call of AcquireAll waits for a held name, it holds none of its names.
 func TestAllHoldsNothingWhileItWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)
@@ -93,7 +93,8 @@ func TestAllHoldsNothingWhileItWaits(t *testing.T) {
 	})
 }
 
-// Promise 9: callers with overlapping sets of names, in any order, are all served, and never hold a part of their names.
+// Promise 9 of docs/guarantees.md: callers with overlapping sets of names, in any order, are all served, and never hold
+// a part of their names.
 func TestAllNeverDeadlocks(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const workers, rounds = 6, 20
@@ -149,7 +150,8 @@ func hammer(t *testing.T, l *rowlock.Locker, name string, stop chan struct{}) {
 	}
 }
 
-// Promise 9: a caller that wants three names is served although other callers always wait for each of these names.
+// Promise 9 of docs/guarantees.md: a caller that wants three names is served although other callers always wait for
+// each of these names.
 func TestAllIsNotStarved(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		stop := make(chan struct{})
@@ -175,9 +177,9 @@ func TestAllIsNotStarved(t *testing.T) {
 	})
 }
 
-// Promise 9: after eight refusals, AcquireAll holds the earlier names while it waits for the others.
-// If the holder of a later name waits for an earlier name, AcquireAll releases its names within one TTL,
-// so that both callers are served.
+// Promise 9 of docs/guarantees.md: after eight refusals, AcquireAll holds the earlier names while it waits for the
+// others. If the holder of a later name waits for an earlier name, AcquireAll releases its names within one TTL, so
+// that both callers are served.
 func TestAllYieldsToAnotherOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const ttl = 5 * time.Second
@@ -212,7 +214,7 @@ func TestAllYieldsToAnotherOrder(t *testing.T) {
 	})
 }
 
-// Promise 5: a failed call of AcquireAll leaves no name held and no request in the store.
+// Promise 5 of docs/guarantees.md: a failed call of AcquireAll leaves no name held and no request in the store.
 func TestAllThatFailsLeavesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts []rowlock.Option
@@ -256,7 +258,8 @@ func TestAllThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// Promise 5: even if a reply is lost, AcquireAll acquires all names. After their release no name stays held.
+// Promise 5 of docs/guarantees.md: even if a reply is lost, AcquireAll acquires all names. After their release no name
+// stays held.
 func TestAllWithLostReplies(t *testing.T) {
 	for lost := range 14 {
 		t.Run(fmt.Sprint(lost), func(t *testing.T) {
@@ -290,7 +293,8 @@ func TestAllWithLostReplies(t *testing.T) {
 	}
 }
 
-// Promise 3: the context of several leases ends when the first lease is lost, and DoAll returns the loss.
+// Promise 3 of docs/guarantees.md: the context of several leases ends when the first lease is lost, and DoAll returns
+// the loss.
 func TestAllEndWithTheFirst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -392,7 +396,8 @@ func TestAllOutlastsAnOutage(t *testing.T) {
 	})
 }
 
-// Promise 5: if a function of a Trace panics, the caller of AcquireAll gets the panic, and no name stays held.
+// Promise 5 of docs/guarantees.md: if a function of a Trace panics, the caller of AcquireAll gets the panic, and no
+// name stays held.
 func TestAllPassesThePanicOfATraceOn(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(e rowlock.AcquiredEvent) {
@@ -405,7 +410,8 @@ func TestAllPassesThePanicOfATraceOn(t *testing.T) {
 	})
 }
 
-// Promise 1: AcquireAll returns no lease that has ended meanwhile. With a short MaxHold, it acquires the names again.
+// Promise 1 of docs/guarantees.md: AcquireAll returns no lease that has ended meanwhile. With a short MaxHold, it
+// acquires the names again.
 func TestAllReturnsNoEndedLease(t *testing.T) {
 	names := []string{"a", "b"}
 	t.Run("at once", func(t *testing.T) {
@@ -450,7 +456,8 @@ func TestAllReturnsNoEndedLease(t *testing.T) {
 	})
 }
 
-// Promise 10: Wait limits the whole call, even if AcquireAll is granted each name for which it waits.
+// Promise 10 of docs/guarantees.md: Wait limits the whole call, even if AcquireAll is granted each name for which it
+// waits.
 func TestAllWaitsNoLongerThanWait(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)
@@ -487,7 +494,8 @@ func (n narrow) Acquire(ctx context.Context, r driver.Request) (driver.Grant, er
 	return n.Backend.Acquire(ctx, r)
 }
 
-// Promise 10: AcquireAll does not retry without a limit if the store grants each name, but never all of them.
+// Promise 10 of docs/guarantees.md: AcquireAll does not retry without a limit if the store grants each name, but never
+// all of them.
 func TestAllGivesUpIfTheStoreNeverGrantsAll(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, narrow{store})

@@ -22,7 +22,7 @@ func bubble(t *testing.T, f func(t *testing.T, store *memlock.Backend)) {
 	synctest.Test(t, func(t *testing.T) { f(t, memlock.New()) })
 }
 
-// locker returns a Locker on store, which is closed when the test ends.
+// locker returns a Locker on the given store, which is closed when the test ends.
 func locker(t *testing.T, store driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
 	t.Helper()
 	l, err := rowlock.New(store, opts...)

@@ -64,8 +64,8 @@ func TestMaxHoldDoesNotCountTheWait(t *testing.T) {
 	})
 }
 
-// Promise 2: the maximum hold may shorten the TTL of a lease. The lease is not trusted for longer than the store
-// keeps it.
+// Promise 2 of docs/guarantees.md: the maximum hold may shorten the TTL of a lease. The lease is not trusted for longer
+// than the store keeps it.
 func TestAShortenedTermIsNotTrustedForLonger(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(4*time.Second), rowlock.MaxHold(time.Minute)), "a")

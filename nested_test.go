@@ -14,9 +14,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 10: an acquire whose ctx carries a lease of the same name fails at once, even inside the Do of a second lock,
-// and even with another Locker of the same backend. If such a call waited, it would wait for the work under the lease,
-// and that work would wait for the call.
+// Promise 10 of docs/guarantees.md: an acquire whose ctx carries a lease of the same name fails at once, even inside
+// the Do of a second lock, and even with another Locker of the same backend. If such a call waited, it would wait for
+// the work under the lease, and that work would wait for the call.
 func TestALockInsideItselfFailsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)

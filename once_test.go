@@ -74,8 +74,8 @@ func TestOnceWithTicksOfAnyText(t *testing.T) {
 	})
 }
 
-// Promise 14: if the function fails, panics, or loses its lease, the tick stays open, and the next caller runs the
-// function.
+// Promise 14 of docs/guarantees.md: if the function fails, panics, or loses its lease, the tick stays open, and the
+// next caller runs the function.
 func TestOnceLeavesTheTickOpen(t *testing.T) {
 	broken := errors.New("broken")
 	for name, fail := range map[string]func(l *rowlock.Locker, lease *rowlock.Lease) error{
@@ -112,7 +112,7 @@ func TestOnceLeavesTheTickOpen(t *testing.T) {
 	}
 }
 
-// Promise 14: a lost reply never makes a tick that was reported as done run again.
+// Promise 14 of docs/guarantees.md: a lost reply never makes a tick that was reported as done run again.
 func TestOnceWithLostReplies(t *testing.T) {
 	for _, op := range []memlock.Op{memlock.OpAcquire, memlock.OpRelease} {
 		t.Run(string(op), func(t *testing.T) {
@@ -145,7 +145,8 @@ func TestOnceOfUnknownOutcome(t *testing.T) {
 	})
 }
 
-// Promise 10: a request that reaches the store late, after other holders, does not replace a later tick.
+// Promise 10 of docs/guarantees.md: a request that reaches the store late, after other holders, does not replace a
+// later tick.
 func TestOnceWithALateRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -182,8 +183,8 @@ func TestOnceWithoutWaiting(t *testing.T) {
 	})
 }
 
-// Promise 14: other holders of the name, forced releases and pauses do not change the recorded tick. A call for a done
-// tick does not keep the name for its MinHold.
+// Promise 14 of docs/guarantees.md: other holders of the name, forced releases and pauses do not change the recorded
+// tick. A call for a done tick does not keep the name for its MinHold.
 func TestTheTickOutlivesOtherHolders(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)

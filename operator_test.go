@@ -91,8 +91,8 @@ func (f failing) ForceRelease(ctx context.Context, _ driver.Key, _ driver.Token,
 
 func (f failing) Prune(ctx context.Context, _ time.Duration) (int, error) { return 0, f.fail(ctx) }
 
-// Promise 6: if an inspection fails, the error says that the store is unavailable. If a change gets no answer, its outcome is
-// unknown. No call lasts longer than ten seconds.
+// Promise 6 of docs/guarantees.md: if an inspection fails, the error says that the store is unavailable. If a change
+// gets no answer, its outcome is unknown. No call lasts longer than ten seconds.
 func TestOperatorClassifiesErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for name, test := range map[string]struct {

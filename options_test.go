@@ -46,8 +46,8 @@ func TestBadOptionsAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, "backend is nil")
 }
 
-// Promise 6: only the deadline makes a lease lost, so the first renewal must be due before the deadline. New rejects options that
-// contradict this rule, and the error names both options.
+// Promise 6 of docs/guarantees.md: only the deadline makes a lease lost, so the first renewal must be due before the
+// deadline. New rejects options that contradict this rule, and the error names both options.
 func TestRenewalIsDueBeforeTrustEnds(t *testing.T) {
 	_, err := rowlock.New(memlock.New(), rowlock.TTL(10*time.Second), rowlock.RenewEvery(5*time.Second), rowlock.Margin(5*time.Second))
 	require.ErrorContains(t, err, "RenewEvery(5s)")
@@ -88,7 +88,7 @@ func (s stingy) Acquire(ctx context.Context, r driver.Request) (driver.Grant, er
 	return s.Backend.Acquire(ctx, r)
 }
 
-// Promise 6: a lease is renewed in time even if the store granted much less than was requested.
+// Promise 6 of docs/guarantees.md: a lease is renewed in time even if the store granted much less than was requested.
 func TestAShortGrantIsRenewedInTime(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, stingy{store}, rowlock.TTL(10*time.Second), rowlock.Margin(2*time.Second)), "a")

@@ -14,8 +14,8 @@ type panicking struct{}
 
 func (panicking) Seal(context.Context, *rowlock.Lease, ...string) error { panic("guard") }
 
-// Promise 5: if a guard or a trace panics in Acquire, no lease remains that is renewed indefinitely. The program may continue,
-// like a server after a panic of a handler.
+// Promise 5 of docs/guarantees.md: if a guard or a trace panics in Acquire, no lease remains that is renewed
+// indefinitely. The program may continue, like a server after a panic of a handler.
 func TestAPanicInAcquireLeavesNoLease(t *testing.T) {
 	for name, opt := range map[string]rowlock.Option{
 		"guard": rowlock.Fenced(panicking{}),

@@ -88,9 +88,9 @@ func (b *granting) HandOver(context.Context, driver.Grant, driver.Request) (driv
 	return driver.Grant{}, driver.Permanent(driver.ErrNotHeld)
 }
 
-// Promise 2: if the store grants a recorded request by itself, the waiter does not know when. So the trust counts
-// from before the recorded request was sent. After a long wait the waiter renews the grant, and the trust counts from
-// the renewal.
+// Promise 2 of docs/guarantees.md: if the store grants a recorded request by itself, the waiter does not know when. So
+// the trust counts from before the recorded request was sent. After a long wait the waiter renews the grant, and the
+// trust counts from the renewal.
 func TestTrustInAGrantThatTheStoreMadeAlone(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"soon": ttl / 4, "after a long wait": 2 * ttl} {
 		t.Run(name, func(t *testing.T) {
@@ -143,8 +143,9 @@ func (b overdue) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	return g, err
 }
 
-// Promise 2: if the store has granted a recorded request, and the confirmation fails, the grant is not trusted. The
-// waiter then repeats its request, and the lease that it gets is trusted for no longer than the store keeps the grant.
+// Promise 2 of docs/guarantees.md: if the store has granted a recorded request, and the confirmation fails, the grant
+// is not trusted. The waiter then repeats its request, and the lease that it gets is trusted for no longer than the
+// store keeps the grant.
 func TestAGrantWhoseConfirmationFailsIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := overdue{&granting{Backend: store}}
@@ -175,7 +176,8 @@ func TestAGrantWhoseConfirmationFailsIsNotTrusted(t *testing.T) {
 	})
 }
 
-// Promise 5: when a caller gives up, the caller's recorded request is withdrawn. No event reports an unknown outcome.
+// Promise 5 of docs/guarantees.md: when a caller gives up, the caller's recorded request is withdrawn. No event reports
+// an unknown outcome.
 func TestARecordedRequestIsWithdrawn(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := &granting{Backend: store}
@@ -203,7 +205,8 @@ func TestARecordedRequestIsWithdrawn(t *testing.T) {
 	})
 }
 
-// Promise 5: a recorded request is withdrawn before Acquire returns, even if a later request got no reply.
+// Promise 5 of docs/guarantees.md: a recorded request is withdrawn before Acquire returns, even if a later request got
+// no reply.
 func TestARecordedRequestIsWithdrawnAfterAMissingReply(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := &granting{Backend: store}

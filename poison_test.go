@@ -39,9 +39,9 @@ func (s *spoiled) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return s.Backend.Renew(ctx, grants)
 }
 
-// Promise 11: one bad lease harms no other lease. Of a thousand leases, only the leases that cannot be renewed are
-// lost. The position of these leases in the batch and their number do not matter. After their loss, one request in each
-// interval renews all other leases.
+// Promise 11 of docs/guarantees.md: one bad lease does not harm other leases. Of a thousand leases, only the leases
+// that cannot be renewed are lost. The position of these leases in the batch and their number do not matter. After
+// their loss, one request in each interval renews all other leases.
 func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 	const leases = 1000
 	for name, poisoned := range map[string]func(i int) bool{
@@ -80,9 +80,9 @@ func TestALeaseThatCannotBeRenewedIsLostAlone(t *testing.T) {
 	}
 }
 
-// Promise 11: the time limit of a request depends on the shortest TTL in the request. So a lease with a short TTL is
-// not renewed in one request with many leases with long TTLs. In such a request, the renewals of the leases with long
-// TTLs would time out.
+// Promise 11 of docs/guarantees.md: the time limit of a request depends on the shortest TTL in the request. So a lease
+// with a short TTL is not renewed in one request with many leases with long TTLs. In such a request, the renewals of
+// the leases with long TTLs would time out.
 func TestAShortLeaseDoesNotShortenTheRequestsOfOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &slowRenewals{Backend: store}
@@ -112,8 +112,8 @@ func (s *slowRenewals) Renew(ctx context.Context, grants []driver.Grant) ([]driv
 	}
 }
 
-// Promise 10: if every renewal fails, the leases are not renewed one by one. For a thousand leases,
-// an outage of a whole TTL costs a few requests, whether the store returns errors at once or does not reply.
+// Promise 10 of docs/guarantees.md: if every renewal fails, the leases are not renewed one by one. For a thousand
+// leases, an outage of a whole TTL costs a few requests, whether the store returns errors at once or does not reply.
 func TestAnOutageCostsFewRenewals(t *testing.T) {
 	for name, fault := range map[string]memlock.Fault{
 		"refused": {Fail: errSpoiled},

@@ -53,9 +53,9 @@ func (s *silent) questions(t time.Time) (n int) {
 	return n
 }
 
-// Promise 9: without notifications, a waiter polls often if the name has been held for a short time.
-// If the name has been held for an hour, the waiter polls about once a second. The more waiters are ahead,
-// the less often it polls.
+// Promise 9 of docs/guarantees.md: without notifications, a waiter polls often if the name has been held for a short
+// time. If the name has been held for an hour, the waiter polls about once a second. The more waiters are ahead, the
+// less often it polls.
 func TestThePollFollowsTheHold(t *testing.T) {
 	for name, c := range map[string]struct {
 		held        time.Duration // how long the name is held before the waiter calls Acquire
@@ -90,8 +90,8 @@ func TestThePollFollowsTheHold(t *testing.T) {
 	}
 }
 
-// Promise 9: in a series of hand-overs of another process, each holder has held the name only briefly.
-// Nevertheless a waiter polls less and less often while the series lasts.
+// Promise 9 of docs/guarantees.md: in a series of hand-overs of another process, each holder has held the name only
+// briefly. Nevertheless a waiter polls less and less often while the series lasts.
 func TestThePollSlowsDownDuringASeriesOfHandOvers(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		acquire(t, locker(t, store), "a", rowlock.TTL(2*time.Hour))
@@ -112,8 +112,8 @@ func TestThePollSlowsDownDuringASeriesOfHandOvers(t *testing.T) {
 	})
 }
 
-// Promise 9: a waiter behind a holder of its own process is woken by the holder's release, and polls the
-// store only as a safeguard.
+// Promise 9 of docs/guarantees.md: a waiter behind a holder of its own process is woken by the holder's release, and
+// polls the store only as a safeguard.
 func TestAWaiterBehindALocalHolderPollsRarely(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		s := &silent{Backend: store}
@@ -143,8 +143,9 @@ func TestAWaiterBehindALocalHolderPollsRarely(t *testing.T) {
 	})
 }
 
-// Promise 9: without notifications, a waiter acquires the name some time after the previous holder has released it. On
-// average this delay is at most a fifth of the hold, and it is never longer than 1.5 seconds.
+// Promise 9 of docs/guarantees.md: without notifications, a waiter acquires the name some time after the previous
+// holder has released it. On average this delay is at most a fifth of the hold, and it is never longer than 1.5
+// seconds.
 func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
 	for _, hold := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Minute} {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -171,7 +172,7 @@ func TestAHandOverByPollIsSoonAfterAShortHold(t *testing.T) {
 	}
 }
 
-// Promise 9: a waiter of a store that notifies polls only a few times in 100 ms.
+// Promise 9 of docs/guarantees.md: a waiter of a store that notifies polls only a few times in 100 ms.
 func TestANotifiedWaiterStillPolls(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memlock.Backend) {
 		acquire(t, locker(t, mem), "a")
@@ -196,8 +197,8 @@ func (w waking) Capabilities() driver.Capabilities {
 	return c
 }
 
-// Promise 10: while the name is reserved for another waiter, a waiter retries only after the reservation has ended.
-// Waiters further behind in the queue retry later.
+// Promise 10 of docs/guarantees.md: while the name is reserved for another waiter, a waiter retries only after the
+// reservation has ended. Waiters further behind in the queue retry later.
 func TestAReservationIsWaitedFor(t *testing.T) {
 	for ahead, c := range []struct{ least, most time.Duration }{
 		{45 * time.Millisecond, 60 * time.Millisecond},
@@ -230,7 +231,8 @@ func (s *reserving) Acquire(ctx context.Context, r driver.Request) (driver.Grant
 	return s.Backend.Acquire(ctx, r)
 }
 
-// Promise 9: the poll works with any values that the store reports for the hold and for the waiters ahead.
+// Promise 9 of docs/guarantees.md: the poll works with any values that the store reports for the hold and for the
+// waiters ahead.
 func TestThePollWorksWithAnyReportedValues(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, &ancient{store})

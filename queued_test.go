@@ -51,8 +51,9 @@ func (s *slow) Release(ctx context.Context, g driver.Grant) error {
 	return s.Backend.Release(ctx, g)
 }
 
-// Promise 5: a caller may give up while it confirms a grant after a long wait. In that case the grant is released, even
-// if the renewal that was to confirm the grant certainly had no effect. The release is retried until the store replies.
+// Promise 5 of docs/guarantees.md: a caller may give up while it confirms a grant after a long wait. In that case the
+// grant is released, even if the renewal that was to confirm the grant certainly had no effect. The release is retried
+// until the store replies.
 func TestAQueuedGrantWithoutConfirmationIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		ctx, giveUp := context.WithCancel(background)
@@ -77,7 +78,8 @@ func (r robbed) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outc
 	return r.Backend.Renew(ctx, grants)
 }
 
-// Promise 2: if a grant has ended before its confirmation, the grant is not trusted. The waiter sends another request.
+// Promise 2 of docs/guarantees.md: if a grant has ended before its confirmation, the grant is not trusted. The waiter
+// sends another request.
 func TestAGrantThatIsGoneAfterALongWaitIsNotTrusted(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		gone := 0

@@ -277,8 +277,8 @@ func (le *Lease) askHandOver(ctx context.Context, r driver.Request) (driver.Gran
 var errEffect = errors.New("the store no longer has the lease; an earlier request without a reply may have released it")
 
 // releaseInStore releases the lease in the store, and retries until ctx ends. The parameter doubtful says that an
-// earlier request may have released the lease. A request of releaseInStore may also have released the lease if it got
-// no reply. In both cases, if the store no longer has the lease, the lease does not count as lost.
+// earlier request may have released the lease. If a request of releaseInStore gets no reply, that request may also have
+// released the lease. In both cases, if the store no longer has the lease, the lease does not count as lost.
 func (le *Lease) releaseInStore(ctx context.Context, doubtful bool) error {
 	retry := backoff.Backoff{Next: 10 * time.Millisecond, Most: 500 * time.Millisecond}
 	for {

@@ -16,8 +16,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 10: a call whose ctx carries a shared lease of the name fails at once, as a reader or as a writer. A writer would
-// wait for its own share. A reader would wait for a writer that waits for that share. The error says so.
+// Promise 10 of docs/guarantees.md: a call whose ctx carries a shared lease of the name fails at once, as a reader or
+// as a writer. A writer would wait for its own share. A reader would wait for a writer that waits for that share. The
+// error says so.
 func TestACallInsideASharedLeaseFailsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)

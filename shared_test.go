@@ -333,7 +333,7 @@ func TestSharesAreNotHandedOver(t *testing.T) {
 	}
 }
 
-// Replies that are lost leave no share behind, and end no share of another reader.
+// If replies are lost, no share is left behind, and no share of another reader ends.
 func TestLostRepliesOfAReader(t *testing.T) {
 	for _, op := range []memlock.Op{memlock.OpAcquire, memlock.OpRenew, memlock.OpRelease} {
 		t.Run(string(op), func(t *testing.T) {

@@ -42,7 +42,8 @@ func anyOf(ctx context.Context, l *rowlock.Locker, names []string, opts ...rowlo
 	return got
 }
 
-// Promise 1: at most n slots are held at the same time, all n slots are used, and each waiter acquires a slot in the end.
+// Promise 1 of docs/guarantees.md: at most n slots are held at the same time, all n slots are used, and each waiter
+// acquires a slot in the end.
 func TestSlotsAdmitAtMostN(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		const slots, workers, rounds = 3, 8, 5
@@ -76,7 +77,7 @@ func TestSlotsAdmitAtMostN(t *testing.T) {
 	})
 }
 
-// Promise 9: AcquireAny returns as soon as one of its names becomes free.
+// Promise 9 of docs/guarantees.md: AcquireAny returns as soon as one of its names becomes free.
 func TestAnyWaitsForTheFirst(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)
@@ -100,7 +101,8 @@ func TestAnyWaitsForTheFirst(t *testing.T) {
 	})
 }
 
-// Promise 1: if two names become free at the same moment, the caller keeps one name, and the other name becomes free again.
+// Promise 1 of docs/guarantees.md: if two names become free at the same moment, the caller keeps one name, and the
+// other name becomes free again.
 func TestAnyKeepsOne(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store)
@@ -125,7 +127,8 @@ func TestAnyKeepsOne(t *testing.T) {
 	})
 }
 
-// Promise 5: a failed call of AcquireAny leaves no request in the store. So no later release grants a name to that call.
+// Promise 5 of docs/guarantees.md: a failed call of AcquireAny leaves no request in the store. So no later release
+// grants a name to that call.
 func TestAnyThatFailsLeavesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts []rowlock.Option
@@ -168,7 +171,8 @@ func TestAnyThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// Promise 5: even if replies are lost, a successful call of AcquireAny leaves exactly one slot held. A failed call leaves none.
+// Promise 5 of docs/guarantees.md: even if replies are lost, a successful call of AcquireAny leaves exactly one slot
+// held. A failed call leaves none.
 func TestAnyWithLostReplies(t *testing.T) {
 	for lost := range 12 {
 		t.Run(fmt.Sprint(lost), func(t *testing.T) {
@@ -282,7 +286,8 @@ func TestAnyOutlastsAnOutage(t *testing.T) {
 	})
 }
 
-// Promise 5: if a function of a Trace panics when a name is granted without a wait, no name stays held.
+// Promise 5 of docs/guarantees.md: if a function of a Trace panics when a name is granted without a wait, no name stays
+// held.
 func TestAnyLeavesNothingWhenATracePanics(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(rowlock.AcquiredEvent) { panic("trace") }}))
@@ -291,8 +296,8 @@ func TestAnyLeavesNothingWhenATracePanics(t *testing.T) {
 	})
 }
 
-// Promise 5: a function of a Trace may panic when a name is granted after a wait. Then the caller of AcquireAny gets
-// the panic, as a caller of Acquire does. No name stays held or requested.
+// Promise 5 of docs/guarantees.md: a function of a Trace may panic when a name is granted after a wait. Then the caller
+// of AcquireAny gets the panic, as a caller of Acquire does. No name stays held or requested.
 func TestAnyPassesThePanicOfATraceOn(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, other := locker(t, store), locker(t, store, rowlock.Tracing(&rowlock.Trace{Acquired: func(rowlock.AcquiredEvent) { panic("trace") }}))

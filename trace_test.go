@@ -96,7 +96,8 @@ func TestLogCarriesNameTokenAndHolder(t *testing.T) {
 	})
 }
 
-// Promise 13: without a logger and a trace no event is reported. Functions of a Trace that are nil are not called.
+// Promise 13 of docs/guarantees.md: without a logger and a trace no event is reported. Functions of a Trace that are
+// nil are not called.
 func TestNilTraceIsSilent(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store, rowlock.TTL(ttl), rowlock.Tracing(&rowlock.Trace{}), rowlock.Logger(nil))

@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 11: the scheduler has only one request for a lease in progress, even if Renew is called meanwhile and
-// succeeds.
+// Promise 11 of docs/guarantees.md: the scheduler has only one request for a lease in progress, even if Renew is called
+// meanwhile and succeeds.
 func TestRenewStartsNoSecondRequestInTheBackground(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		lease := acquire(t, locker(t, store, rowlock.TTL(ttl), rowlock.RenewEvery(100*time.Millisecond)), "a")
@@ -52,8 +52,8 @@ func (j *jammed) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 	return j.Backend.Renew(ctx, grants)
 }
 
-// Promise 8: a lost lease is not renewed, even if the renewal was already waiting to be sent when the lease was lost. A renewal
-// would keep the name held for another TTL.
+// Promise 8 of docs/guarantees.md: a lost lease is not renewed, even if the renewal was already waiting to be sent when
+// the lease was lost. A renewal would keep the name held for another TTL.
 func TestALostLeaseInTheRenewalQueueIsNotRenewed(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		j := &jammed{Backend: store}

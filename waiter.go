@@ -130,7 +130,7 @@ func (w *waiter) await() (_ *Lease, _ verdict, waited bool) {
 }
 
 // subscribe asks the store for notifications. It reports whether the subscription is new: whether the store now sends
-// notifications and did not send them before. The next first waiter keeps the subscription of its predecessor.
+// notifications and did not send them before. The waiter that becomes the first after this one keeps this subscription.
 func (w *waiter) subscribe() bool {
 	if w.locker.notifier == nil || w.subscribed {
 		return false
@@ -231,8 +231,8 @@ const (
 // at most. On average the waiter notices a release after an eighth of the hold. If the store knows how many waiters are
 // ahead, the delay grows with their number. While that number stays the same, another process may be handing the name
 // over among its own waiters. Each of these holds is short, but the name does not become free between them. Therefore
-// the method next also measures the time since the number last changed. If that time is longer than the hold, next uses
-// it instead of the hold, up to longestSeries.
+// poll also measures the time since the number last changed. If that time is longer than the hold, next uses it instead
+// of the hold, up to longestSeries.
 type poll struct {
 	backoff backoff.Backoff
 	ahead   int       // number of waiters ahead, according to the last reply
@@ -276,7 +276,7 @@ const (
 	mostHanded    = 16
 )
 
-// series counts the hand-overs in a row that led to a lease. It is zero for a lease that was requested from the
+// series counts the successive hand-overs that led to a lease. It is zero for a lease that was requested from the
 // store.
 type series struct {
 	began  clock.Instant // when the first lease of the series was requested from the store

@@ -17,7 +17,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 9: waiters of one process acquire the name in order of arrival, and only the first waiter sends requests.
+// Promise 9 of docs/guarantees.md: waiters of one process acquire the name in order of arrival, and only the first
+// waiter sends requests.
 func TestWaitersAreServedInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)
@@ -48,8 +49,8 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// Promise 9: a release wakes a waiter of the same process. It also wakes a waiter of another process if the store can notify that
-// process.
+// Promise 9 of docs/guarantees.md: a release wakes a waiter of the same process. It also wakes a waiter of another
+// process if the store can notify that process.
 func TestReleaseWakesTheWaiter(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		t.Run(fmt.Sprintf("other process %v", other), func(t *testing.T) {
@@ -85,8 +86,8 @@ func (s *teller) Notify(ctx context.Context, key driver.Key, wake func()) (func(
 	return func() { stop(); s.told.Add(-1) }, err
 }
 
-// Promise 9: the waiters of one process for one name share a subscription, which ends with the last waiter.
-// On average, each of these waiters sends fewer than 2.5 requests to acquire the name.
+// Promise 9 of docs/guarantees.md: the waiters of one process for one name share a subscription, which ends with the
+// last waiter. On average, each of these waiters sends fewer than 2.5 requests to acquire the name.
 func TestWaitersShareTheirWakeUps(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memlock.Backend) {
 		store := &teller{Backend: mem}
@@ -133,7 +134,7 @@ func (mute) Notify(context.Context, driver.Key, func()) (func(), error) {
 	return nil, fmt.Errorf("no connection left")
 }
 
-// Promise 9: if a notification is lost, the waiter acquires the lock by its next poll.
+// Promise 9 of docs/guarantees.md: if a notification is lost, the waiter acquires the lock by its next poll.
 func TestLostWakeUpCostsAPoll(t *testing.T) {
 	for name, wrap := range map[string]func(*memlock.Backend) driver.Backend{
 		"lost":   func(b *memlock.Backend) driver.Backend { return deaf{b} },
@@ -217,7 +218,7 @@ func TestWaitBoundsTheWaiting(t *testing.T) {
 	})
 }
 
-// Promise 10: if the store hangs, the call ends within its limits. The error is not ErrHeld.
+// Promise 10 of docs/guarantees.md: if the store hangs, the call ends within its limits. The error is not ErrHeld.
 func TestHangingStoreEndsTheCall(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)

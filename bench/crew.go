@@ -53,11 +53,11 @@ func hire(ctx context.Context, j job, processes int) (*crew, error) {
 	return c, nil
 }
 
-// oneOf chooses the server that a process uses, and returns a list with only this server. The parameter at lists all
-// servers. Some clients choose a server of the cluster at random and keep it. So in one run, the clients of one library
-// could by chance connect to the leader more often than those of another. To avoid that, the first process uses the
-// first server, the second process uses the second server, and so on.
-func oneOf(at []string, process int) []string { return at[process%len(at):][:1] }
+// oneOf chooses the server that a process uses, and returns a list with only this server. The parameter servers lists
+// all servers. Some clients choose a server of the cluster at random and keep it. So in one run, the clients of one
+// library could by chance connect to the leader more often than those of another. To avoid that, the first process uses
+// the first server, the second process uses the second server, and so on.
+func oneOf(servers []string, process int) []string { return servers[process%len(servers):][:1] }
 
 func (c *crew) note(e event) {
 	c.mu.Lock()
@@ -108,7 +108,8 @@ func (c *crew) count(kind string) (n int) {
 	return n
 }
 
-// await returns when the condition so is true, or when a process has failed. It checks the condition after each event.
+// await returns when the function so returns true, or when a process has failed. It checks the condition after each
+// event.
 func (c *crew) await(ctx context.Context, so func() bool) error {
 	for {
 		c.mu.Lock()

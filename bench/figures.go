@@ -49,7 +49,7 @@ var compared = []struct{ library, store, lock string }{
 	{"etcd's concurrency.Mutex", "etcd", "concurrency.Mutex, a session each"},
 }
 
-// marked matches the places where a page contains figures. A comment marks such a place, and says what the table there
+// marked matches the places where a page contains figures. A comment marks such a place, and says what the table
 // contains. If the comment lists constructors of backends, the table has their rows. If the comment says "all", the
 // table has the rows of all backends. If the comment says "peers", the table compares rowlock with other libraries.
 var marked = regexp.MustCompile(`(?s)(<!-- figures: ([^>]*) -->\n).*?(<!-- end of figures -->)`)

@@ -54,8 +54,8 @@ func (b *bench) nodes(ctx context.Context, s store) ([]report.Row, error) {
 	return rows, nil
 }
 
-// election measures how n clients hand over one lock. Each client has its own connections. Depending on state,
-// the last node is slow or dead.
+// election measures how n clients hand over one lock. Each client has its own connections. Depending on the parameter
+// state, the last node is slow or dead.
 func (b *bench) election(ctx context.Context, s store, at []string, state string, l lock, n int) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+4*b.plan.nodes.round)
 	defer cancel()
@@ -179,11 +179,11 @@ func (p *passing) fail(ctx context.Context, err error) {
 	}
 }
 
-// figures computes the figures from the events in the interval of length d that begins at the instant from.
-func (p *passing) figures(from time.Time, d time.Duration, requests float64) (map[string]float64, error) {
+// figures computes the figures from the events in the interval of length d that begins at start.
+func (p *passing) figures(start time.Time, d time.Duration, requests float64) (map[string]float64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	events := slices.DeleteFunc(slices.Clone(p.events), func(e event) bool { return e.at.Before(from) || e.at.After(from.Add(d)) })
+	events := slices.DeleteFunc(slices.Clone(p.events), func(e event) bool { return e.at.Before(start) || e.at.After(start.Add(d)) })
 	figures, err := relayFigures(events, d)
 	if err != nil {
 		return nil, errors.Join(err, p.failed)

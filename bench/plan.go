@@ -43,12 +43,12 @@ var brief = plan{
 }
 
 // scaled returns a plan with longer or shorter measurements. It multiplies the length of the rounds, and the time for
-// which leases are held, by the factor in the parameter by.
-func (p plan) scaled(by float64) plan {
+// which leases are held, by factor.
+func (p plan) scaled(factor float64) plan {
 	for _, r := range []*runs{&p.cycles, &p.fences, &p.sizes, &p.many, &p.nodes, &p.handOver, &p.herds} {
-		r.round = time.Duration(float64(r.round) * by)
+		r.round = time.Duration(float64(r.round) * factor)
 	}
-	p.hold = time.Duration(float64(p.hold) * by)
+	p.hold = time.Duration(float64(p.hold) * factor)
 	return p
 }
 

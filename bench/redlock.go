@@ -13,8 +13,7 @@ import (
 )
 
 // redlockTTL is the TTL of the leases, and also the backend's MaxTTL. It is short, because a new server grants locks
-// only after MaxTTL has passed. The reason for that wait: the server may have lost its data, and with the data a lease
-// that is not yet over.
+// only after MaxTTL has passed. It waits because it may have lost its data, including a lease that has not ended yet.
 const redlockTTL = 3 * time.Second
 
 // redlockStore is a number of independent Redis servers in memory.

@@ -41,8 +41,8 @@ func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // without t
 
 // An application's transactions and its locks share a small pool, while faults happen: connection resets,
 // lost packets and server restarts. A lease may be lost only if the server was unreachable for at least a quarter
-// of the TTL shortly before. A connection reset alone loses no lease. At the end, every connection of the pool can be
-// used. Between two faults, the server has at most two sessions more than the pool has connections.
+// of the TTL shortly before. A connection reset alone does not lose leases. At the end, every connection of the pool
+// can be used. Between two faults, the server has at most two sessions more than the pool has connections.
 func TestASmallPoolIsSharedThroughFaults(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *soak{

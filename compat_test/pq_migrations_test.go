@@ -14,9 +14,9 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Promise 10: with lib/pq, the functions Up, Down and Status return when their context ends, no matter at
-// which statement the server stops answering. After an interrupted Up, the next Up continues where the first one
-// stopped.
+// Promise 10 of docs/guarantees.md: with lib/pq, the functions Up, Down and Status return when their context ends, no
+// matter at which statement the server stops answering. After an interrupted Up, the next Up continues where the first
+// one stopped.
 func TestASilentServerHoldsNoMigrationUpWithPQ(t *testing.T) {
 	t.Parallel()
 	up := func(ctx context.Context, db *sql.DB) error { return migrations.Up(ctx, db, migrations.Postgres) }

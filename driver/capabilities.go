@@ -42,9 +42,9 @@ type Capabilities struct {
 	// Ticks reports that the backend keeps the tick of [Grant].Done. The tick outlives releases, expiry, forced release,
 	// pauses and restarts, until the name is pruned.
 	Ticks bool
-	// SealsAt says in which database the backend raises fence marks when [Request].Seal is set (see there). It is the
-	// zero Place if the backend raises no marks. The engine sets Request.Seal only if the marks of the fence are stored
-	// at an equal Place.
+	// SealsAt says in which database the backend raises fence marks when the field Seal of a [Request] is set. It is the
+	// zero Place if the backend raises no marks. The engine sets Request.Seal only if the marks of the fence are stored at
+	// an equal Place.
 	SealsAt Place
 	// Invalid is the error that prevents the backend from working with its configuration, for example with one of its
 	// options. It is nil if the backend can work. If Invalid is set, rowlock.New returns it.

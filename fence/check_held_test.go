@@ -18,7 +18,7 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// kept runs test on every engine. The locks are in the guard's database and lease table.
+// kept runs the function test on every engine. The locks are in the guard's database and lease table.
 func kept(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	each(t, func(t *testing.T, s *store) {

@@ -79,7 +79,7 @@ type mark struct {
 // the resource may have generated the token in the mark.
 func (m mark) isOf(c claim) bool { return m.nonce == c.nonce }
 
-// mayRaise returns nil if the mark of resource is older than the claim and the two are comparable.
+// mayRaise returns nil if the mark of the resource is older than the claim and the two are comparable.
 func (c claim) mayRaise(resource string, m mark) error {
 	switch {
 	case m.domain != "" && m.domain != c.domain:

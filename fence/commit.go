@@ -17,8 +17,8 @@ import (
 //
 // If the result is nil, the transaction was committed and the lease was released, as if by Lease.Release. [ErrUnknown]
 // means that the commit may have been applied. The lease is then renewed at once, and is lost if the commit was
-// applied. Any other error means that nothing was committed. The lease then continues, unless the error is
-// rowlock.ErrLost: the lease has ended in the database, or its trust has ended.
+// applied. Any other error means that nothing was committed. The lease then continues. But if the error is
+// rowlock.ErrLost, the lease has ended in the database, or its trust has ended.
 //
 // During the call, the lease is not renewed. So fn and all its retries must finish within the time for which the lease
 // is trusted when the call begins. Otherwise the transaction is rolled back. Call Lease.Renew first to have as much

@@ -65,7 +65,7 @@ func TestReleaseOnCommitThatRollsBackKeepsTheLease(t *testing.T) {
 	})
 }
 
-// If the lease has ended in the database, ReleaseOnCommit commits nothing and ends no other lease.
+// If the lease has ended in the database, ReleaseOnCommit commits nothing and does not end another lease.
 func TestReleaseOnCommitOfALeaseThatIsGone(t *testing.T) {
 	kept(t, func(t *testing.T, s *store) {
 		try := func(lease *rowlock.Lease) error {

@@ -16,7 +16,7 @@ import (
 )
 
 // On Postgres, the commit of ReleaseOnCommit notifies the oldest waiter and briefly reserves the lock for it.
-// A transaction that rolls back notifies no waiter.
+// A transaction that rolls back does not notify waiters.
 func TestReleaseOnCommitCallsWhoWaits(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines {

@@ -183,8 +183,8 @@
 // statement that grants the lock then also raises its mark, and acquiring needs no further round trip. On SQLite, one
 // transaction writes both lock and mark.
 //
-// In all other cases the guard seals in a second step after the grant. The other cases are a guard with another
-// database handle, even if the two handles reach the same database, a guard with another [Table], a Sealer that wraps a
+// In all other cases the guard seals in a second step after the grant. The other cases are: a guard with another
+// database handle (even if both handles reach the same database), a guard with another [Table], a Sealer that wraps a
 // guard, and all guards of MySQL and MariaDB. On MySQL and MariaDB, a statement that changes both the lock and the mark
 // could wait for a lock on the mark for longer than the caller permits.
 //
@@ -231,9 +231,9 @@
 // # A token column
 //
 // A table whose rows store the token of their newest writer needs neither the fence table nor a seal.
-// [Guard.CheckRow] locks one row, compares its token with the lease's token, and raises it. CheckRow protects that row,
-// and data that every transaction reads and writes only after a CheckRow of that row. docs/fencing.md says when to use
-// which.
+// [Guard.CheckRow] locks one row, compares its token with the lease's token, and raises it. It protects that row. It
+// also protects other data, if every transaction calls CheckRow for that row before it reads or writes the data. When
+// to use which: see docs/fencing.md.
 //
 // # Setting up
 //

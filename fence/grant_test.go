@@ -42,7 +42,7 @@ type beside struct {
 	sent    *counter
 }
 
-// eachHandle runs test with database/sql and with pgx. The handle reaches the database through the proxy.
+// eachHandle runs the function test with database/sql and with pgx. The handle reaches the database through the proxy.
 func eachHandle(t *testing.T, test func(t *testing.T, s *store, b beside, proxy *faultproxy.Proxy)) {
 	t.Helper()
 	t.Parallel()

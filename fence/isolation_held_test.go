@@ -17,7 +17,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// takeOver ends the lease old in the database and acquires its name.
+// takeOver ends the old lease in the database and acquires its name.
 func (s *store) takeOver(t *testing.T, old *rowlock.Lease) (newer *rowlock.Lease) {
 	t.Helper()
 	require.NoError(t, s.locks.ForceRelease(t.Context(), driver.Key{Name: old.Name()}, old.Token(), true))
@@ -28,7 +28,7 @@ func (s *store) takeOver(t *testing.T, old *rowlock.Lease) (newer *rowlock.Lease
 func (s *store) grantsNobody(level sql.IsolationLevel, schedule string) bool {
 	switch {
 	case s.dialect == migrations.SQLite:
-		return schedule != "S2" || s.name != "sqlite-wal" // in WAL mode, a transaction that has only read blocks no writer
+		return schedule != "S2" || s.name != "sqlite-wal" // in WAL mode, a transaction without a write does not block writers
 	default:
 		return s.readsLock(level) && schedule != "S2"
 	}

@@ -58,8 +58,8 @@ func (s *store) undone(err error) bool {
 	return errors.Is(err, fence.ErrRetry) || sqlerror.State(err) == "40001" || number == 1213 || number == 1020 || sqlerror.SQLite(err)&0xff == 5
 }
 
-// startWork begins to work, and returns when the work is done or waits. A SQLite file has one writer at a time,
-// so there the work begins only when the test calls the function wait.
+// startWork begins to work, and returns when the work is done or waits. A SQLite file has one writer at a time. So on
+// SQLite the work begins only when the test calls the function wait.
 func (s *store) startWork(t *testing.T, level sql.IsolationLevel, lease *rowlock.Lease) sealing {
 	t.Helper()
 	if s.dialect == migrations.SQLite {

@@ -54,8 +54,8 @@ func TestCheckComparesEachOfSeveralLeases(t *testing.T) {
 	})
 }
 
-// A protected table accepts a write of a transaction that has checked all names. It does not matter for which of these
-// names the table is protected.
+// A protected table accepts a write of a transaction that has checked all names. The table may be protected for any one
+// of these names.
 func TestProtectedTablesAcceptSeveralLeases(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		guard := s.engine.guard(s.db, fence.Protected())

@@ -37,9 +37,9 @@ type link struct {
 	tx     func(ctx context.Context, fn func(ctx context.Context, do execute) error) error
 }
 
-// eachLink runs the function test in parallel on every kind of link, or only on the kinds that the parameter only
-// lists. For each kind, the counter of the test starts at zero, and the lease has sealed.
-func eachLink(t *testing.T, test func(t *testing.T, l *link, lease *rowlock.Lease), only ...string) {
+// eachLink runs the function test in parallel on every kind of link, or only on the given kinds. For each kind, the
+// counter of the test starts at zero, and the lease has sealed.
+func eachLink(t *testing.T, test func(t *testing.T, l *link, lease *rowlock.Lease), kinds ...string) {
 	t.Helper()
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) *link{
@@ -48,7 +48,7 @@ func eachLink(t *testing.T, test func(t *testing.T, l *link, lease *rowlock.Leas
 		"mysql":    func(t *testing.T) *link { return linked(t, engines[1], (*link).openMySQL) },
 		"mariadb":  func(t *testing.T) *link { return linked(t, engines[2], (*link).openMySQL) },
 	} {
-		if len(only) > 0 && !slices.Contains(only, name) {
+		if len(kinds) > 0 && !slices.Contains(kinds, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func (l *link) count(t *testing.T) int64 {
 	return l.int(t, "SELECT n FROM counter WHERE id = 1")
 }
 
-// dial starts a proxy to target, and returns a dial function that connects through the proxy.
+// dial starts a proxy to the address target, and returns a dial function that connects through the proxy.
 func (l *link) dial(t *testing.T, target string) func(context.Context, string, string) (net.Conn, error) {
 	t.Helper()
 	proxy, err := faultproxy.New(target)

@@ -59,13 +59,13 @@ func (m *mysql) own(ctx context.Context, work func(querier) error) error {
 	return m.classify(err)
 }
 
-// look calls own, because the plain reads of work do not wait for other transactions.
+// look calls own, because the plain reads of the function work do not wait for other transactions.
 func (m *mysql) look(ctx context.Context, work func(querier) error) error { return m.own(ctx, work) }
 
-// ownOn runs work in a READ COMMITTED transaction. At this level InnoDB locks no gaps between rows.
-// So an open transaction that has locked a mark does not delay the first seal of a neighbouring resource.
-// ownOn begins and ends the transaction with statements, because go-sql-driver ignores ctx while it waits for a commit
-// or rollback of database/sql.
+// ownOn runs the function work in a READ COMMITTED transaction. At this level InnoDB locks no gaps between rows. So an
+// open transaction that has locked a mark does not delay the first seal of a neighbouring resource. ownOn begins and
+// ends the transaction with statements, because go-sql-driver ignores ctx while it waits for a commit or rollback of
+// database/sql.
 func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
 	q := sqlQuerier{conn: conn}
 	err := q.exec(ctx, m.sql["read_committed"])
@@ -85,9 +85,9 @@ func (m *mysql) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) er
 	return err
 }
 
-// define runs work without a transaction, because each CREATE TRIGGER and DROP TRIGGER is a transaction by itself.
-// A trigger keeps some settings of the session that creates it, and the pool's settings may prevent the server from
-// parsing the statement. So define changes these settings in one session, and closes the session afterwards.
+// define runs the function work without a transaction, because each CREATE TRIGGER and DROP TRIGGER is a transaction by
+// itself. A trigger keeps some settings of the session that creates it, and the pool's settings may prevent the server
+// from parsing the statement. So define changes these settings in one session, and closes the session afterwards.
 func (m *mysql) define(ctx context.Context, work func(querier) error) error {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {

@@ -86,7 +86,7 @@ func (p *postgres) define(ctx context.Context, work func(querier) error) error {
 	return p.transact(ctx, work)
 }
 
-// look calls own, because the plain reads of work do not wait for other transactions.
+// look calls own, because the plain reads of the function work do not wait for other transactions.
 func (p *postgres) look(ctx context.Context, work func(querier) error) error { return p.own(ctx, work) }
 
 func (p *postgres) check(ctx context.Context, q querier, c claim) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// protected runs test on every engine. The ledger is protected for the resource "r", and the guard has the option
-// Protected.
+// protected runs the function test on every engine. The ledger is protected for the resource "r", and the guard has the
+// option Protected.
 func protected(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	each(t, func(t *testing.T, s *store) {
@@ -32,7 +32,7 @@ func (s *store) protect(t *testing.T) {
 	require.NoError(t, s.guard.Protect(t.Context(), "ledger", "r"))
 }
 
-// writes returns the statements that a protected table has to reject without a check.
+// writes returns the statements that a protected table has to reject in a transaction without a check.
 func (s *store) writes() []string {
 	all := []string{
 		"INSERT INTO ledger (token, seen) VALUES (1, 1)",

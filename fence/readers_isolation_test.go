@@ -191,7 +191,7 @@ func TestReadersOfOneEpochDoNotExcludeEachOther(t *testing.T) {
 }
 
 // A reader seals without waiting for the open transactions of readers with the same token. On SQLite a checked
-// transaction blocks every other writer of the file, so there the test only seals, and opens no transaction.
+// transaction blocks every other writer of the file. So on SQLite the test only seals, and does not open a transaction.
 func TestASealWaitsForNoReaderOfItsEpoch(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		one, two := s.readers(t)

@@ -103,7 +103,7 @@ func (m marks) reset(ctx context.Context, q querier, namespace, resource string,
 	return q.exec(ctx, m.sql["reset"], append(m.name(namespace, resource), int64(seen))...)
 }
 
-// operate runs work in a time-limited transaction of its own, and retries when the database rolls it back.
+// operate runs the function work in a time-limited transaction of its own, and retries when the database rolls it back.
 func (g *Guard) operate(ctx context.Context, what string, work func(context.Context, querier) error) error {
 	bounded, cancel := context.WithTimeout(ctx, operateLimit)
 	defer cancel()

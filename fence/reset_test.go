@@ -19,7 +19,7 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// eachGuard runs test on every engine in parallel, and on Postgres also with a guard on a pgx pool.
+// eachGuard runs the function test on every engine in parallel, and on Postgres also with a guard on a pgx pool.
 func eachGuard(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	each(t, test)

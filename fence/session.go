@@ -47,9 +47,9 @@ func taken[T any](ctx context.Context, g *Guard, take func() (T, error), late fu
 	return bounded.Do(ctx, take, late)
 }
 
-// await calls work, which may ignore ctx, and returns its result. If ctx ends first, await returns ctx's error.
-// On a file, await always waits for work, because a read of the outcome during the commit would still see the old
-// state.
+// await calls the function work, which may ignore ctx, and returns its result. If ctx ends first, await returns ctx's
+// error. On a file, await always waits for work, because a read of the outcome during the commit would still see the
+// old state.
 func (se *session) await(ctx context.Context, work func() error) error {
 	if se.file {
 		return work()

@@ -18,9 +18,9 @@ import (
 	"github.com/rowlock/rowlock/internal/otherdriver"
 )
 
-// Promise 10: no call waits without a limit, at whatever step the server stops answering, even with a driver that
-// ignores contexts. The test silences the server at each step of each call: the server receives the request of that
-// step, but no reply arrives.
+// Promise 10 of docs/guarantees.md: no call waits without a limit, at whatever step the server stops answering, even
+// with a driver that ignores contexts. The test silences the server at each step of each call: the server receives the
+// request of that step, but no reply arrives.
 func TestASilentServerHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]way{

@@ -63,7 +63,7 @@ func (s *sqlite) on(ctx context.Context, do func(*sql.Conn) error) error {
 	return err
 }
 
-// ownOn runs work in a transaction on conn. If the transaction cannot be ended, ownOn closes conn.
+// ownOn runs the function work in a transaction on conn. If the transaction cannot be ended, ownOn closes conn.
 func (s *sqlite) ownOn(ctx context.Context, conn *sql.Conn, work func(querier) error) error {
 	q := sqlQuerier{conn: conn}
 	if err := untilFree(ctx, func() error { return q.exec(ctx, s.sql["begin_immediate"]) }); err != nil {

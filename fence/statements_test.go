@@ -69,7 +69,8 @@ var (
 	uses     = regexp.MustCompile(`\.sql\["(\w+)"\]`)
 )
 
-// source returns the code of the Go files whose names begin with a word for which wanted returns true. It omits tests.
+// source returns the code of the Go files whose names begin with a word for which the function wanted returns true. It
+// omits tests.
 func source(t *testing.T, wanted func(word string) bool) string {
 	t.Helper()
 	var all strings.Builder

@@ -91,7 +91,7 @@ type locks interface {
 	driver.Operator
 }
 
-// each runs test on every engine, in parallel.
+// each runs the function test on every engine, in parallel.
 func each(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	t.Parallel()

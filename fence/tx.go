@@ -76,8 +76,9 @@ func (g *Guard) commit(ctx context.Context, se *session) error {
 	return nil
 }
 
-// begin begins a transaction on a connection that it can close separately. It skips broken connections,
-// because nothing was written on them. The pool itself skips only those that its driver knows to be broken.
+// begin begins a transaction on a connection that it can close separately. If BEGIN fails on a broken connection, begin
+// retries on another connection, because nothing was written yet. The pool itself skips only those that its driver
+// knows to be broken.
 func (g *Guard) begin(ctx context.Context) (*session, error) {
 	for try := 1; ; try++ {
 		conn, err := taken(ctx, g, func() (*sql.Conn, error) { return g.db.Conn(ctx) }, func(c *sql.Conn) { _ = c.Close() })

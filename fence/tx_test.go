@@ -110,7 +110,7 @@ func TestTxRunsAgainWhatWasUndone(t *testing.T) {
 	}
 }
 
-// Promise 6: if a transaction does not begin because the lease has ended, the error says so.
+// Promise 6 of docs/guarantees.md: if a transaction does not begin because the lease has ended, the error says so.
 func TestTxSaysThatTheLeaseHasEnded(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		lease := s.lease(t, "r")

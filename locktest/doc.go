@@ -15,8 +15,8 @@
 // Some cases need a fault that the suite cannot cause itself. A harness can implement optional interfaces that cause
 // such faults: [Crasher] kills a client, [Partitioner] cuts its network, [ReplyDropper] loses a reply, and [Expirer]
 // makes a lease expire now. If the harness lacks such an interface, the suite skips the cases that need it. [Expirer]
-// is different: without it, most cases that need an expired lease wait until the lease expires, and the suite skips
-// only the others. If a backend does not keep a promise and its documentation says so, its harness implements
+// is different. Without it, most cases that need an expired lease wait until the lease expires. The suite skips the
+// rest of these cases. If a backend does not keep a promise and its documentation says so, its harness implements
 // [Exempter].
 //
 // A refused attempt to acquire must return a [*driver.Held] or a rowlock.ErrHeld. Each case uses its own names and ends

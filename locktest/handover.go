@@ -15,7 +15,7 @@ var handOverCases = []testCase{
 	},
 	{
 		name:    "hand-over-needs-the-grant",
-		promise: "A hand-over of a grant that is not held returns not held. It grants nothing and changes no other grant.",
+		promise: "A hand-over of a grant that is not held returns not held. It grants nothing and does not change other grants.",
 		run:     handOverNeedsTheGrant,
 	},
 	{

@@ -148,15 +148,15 @@ func inspectorCountsWaiters(t *trial) {
 }
 
 // list calls the method List, and returns names in the order of the reply. It omits the names of every namespace except
-// the parameter only.
-func (t *trial) list(i driver.Operator, namespace string, all bool, only string) []string {
+// the selected one.
+func (t *trial) list(i driver.Operator, namespace string, all bool, selected string) []string {
 	statuses, err := i.List(t.ctx, namespace, all)
 	if err != nil {
 		t.fatalf("list %q: %v", namespace, err)
 	}
 	var names []string
 	for _, s := range statuses {
-		if s.Key.Namespace == only {
+		if s.Key.Namespace == selected {
 			names = append(names, s.Key.Name)
 		}
 	}

@@ -13,7 +13,7 @@ var refusalCases = []testCase{
 	},
 	{
 		name:    "refusal-tells-until-when",
-		promise: "A refusal says how long ago the name was granted, and how soon it becomes free without a renewal, which is within the TTL.",
+		promise: "A refusal says how long ago the name was granted, and how soon it becomes free without a renewal. The second time is at most the TTL.",
 		run:     refusalTellsUntilWhen,
 	},
 }

@@ -9,7 +9,7 @@ import (
 var releaseCases = []testCase{
 	{
 		name:    "release-repeats",
-		promise: "A repeated release is no error, and frees no other grant.",
+		promise: "A repeated release is not an error, and does not end another grant.",
 		run:     releaseRepeats,
 	},
 	{

@@ -63,7 +63,7 @@ var sharingCases = []testCase{
 	},
 	{
 		name:    "writer-keeps-readers-out",
-		promise: "While a waiter for an exclusive grant waits for readers, the store grants no further shares, also after the last of these readers has released the name. The readers keep their shares until then.",
+		promise: "While a waiter for an exclusive grant waits for readers, the store grants no further shares, even after the last of these readers has released the name. The readers keep their shares until then.",
 		run:     writerKeepsReadersOut,
 	},
 }

@@ -49,7 +49,7 @@ func New() *Backend {
 	}
 }
 
-// Capabilities returns the guarantees of a store that loses no data and notifies every Locker that uses it.
+// Capabilities returns the guarantees of a store that does not lose data and notifies every Locker that uses it.
 func (b *Backend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Backend: "memlock", Token: driver.LinearizableToken, Wakes: true, Shares: true, Pauses: true, Ticks: true}
 }

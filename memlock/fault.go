@@ -80,7 +80,7 @@ func (b *Backend) fault(op Op) Fault {
 	return b.intercept(c)
 }
 
-// call runs apply with b.mu held, and simulates the fault of the request before and after that.
+// call runs the function apply with b.mu held, and simulates the fault of the request before and after that.
 func call[T any](ctx context.Context, b *Backend, op Op, apply func() (T, error)) (T, error) {
 	var zero T
 	f := b.fault(op)

@@ -14,8 +14,9 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// Promise 10: if the server does not answer, a migration still ends. goose unlocks with a context that never ends,
-// so SessionUnlock has its own timeout. The session may still have the lock, so SessionUnlock closes the session.
+// Promise 10 of docs/guarantees.md: if the server does not answer, a migration still ends. goose unlocks with a context
+// that never ends, so SessionUnlock has its own timeout. The session may still have the lock, so SessionUnlock closes
+// the session.
 func TestUnlockIsBounded(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, on target) {
 		if on.dialect == migrations.SQLite {

@@ -60,11 +60,11 @@ func refusal(r driver.Reason) string {
 }
 
 // zero adds 0 to the counters of rare events, so that their time series exist before the first event.
-// If a time series began with the value one, Prometheus would see no increase. All these counters get the attributes in
-// the parameter all.
-func (r *recorder) zero(all []attribute.KeyValue) {
+// If a time series began with the value one, Prometheus would see no increase. All these counters get the common
+// attributes.
+func (r *recorder) zero(common []attribute.KeyValue) {
 	add := func(c metric.Int64Counter, attrs ...attribute.KeyValue) {
-		c.Add(context.Background(), 0, metric.WithAttributes(append(attrs, all...)...))
+		c.Add(context.Background(), 0, metric.WithAttributes(append(attrs, common...)...))
 	}
 	for _, word := range losses {
 		add(r.lost, reason(word))

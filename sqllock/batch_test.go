@@ -27,9 +27,9 @@ func inEncoding(t *testing.T, encoding string) *sql.DB {
 	return db
 }
 
-// Promises 11 and 12: if a name can be acquired, it does not make the renewals of other names fail, whatever the
-// database's encoding is. If the encoding is not UTF-8, PostgreSQL rejects \u escapes beyond ASCII in JSON. Go's JSON
-// encoder always writes two characters (U+2028 and U+2029) as such escapes.
+// Promises 11 and 12 of docs/guarantees.md: if a name can be acquired, it does not make the renewals of other names
+// fail, whatever the database's encoding is. If the encoding is not UTF-8, PostgreSQL rejects \u escapes beyond ASCII
+// in JSON. Go's JSON encoder always writes two characters (U+2028 and U+2029) as such escapes.
 func TestNoNameSpoilsABatchInAnyEncoding(t *testing.T) {
 	t.Parallel()
 	names := []string{"a\u2028b", "a\u2029b", `\u2028`, "日本", "ü", "😀", "\x01\x1f\x7f", `"\/'<&>`, "tab\tline\n"}
@@ -98,8 +98,8 @@ func TestWhatTheEncodingHasNoFormForIsRefusedByField(t *testing.T) {
 	acquire(t, sqllock.Postgres(plain), byName)
 }
 
-// Promise 11: a server with a packet limit of a quarter of a megabyte renews a thousand leases with the longest
-// names. The default limit is 16 MB on MariaDB and 64 MB on MySQL.
+// Promise 11 of docs/guarantees.md: a server with a packet limit of a quarter of a megabyte renews a thousand leases
+// with the longest names. The default limit is 16 MB on MariaDB and 64 MB on MySQL.
 func TestTheLongestNamesFitIntoAPacket(t *testing.T) {
 	t.Parallel()
 	for name, engine := range map[string]string{testenv.EngineMySQL: testserver.MySQL, testenv.EngineMariaDB: testserver.MariaDB} {

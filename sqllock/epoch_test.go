@@ -11,8 +11,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// After a change of server, no lock is granted for as long as any grant of the lost server could keep a lock
-// unavailable. After that time, every lease that the lost server granted has ended.
+// After a change of server, no lock is granted for the longest time for which a grant of the lost server could keep a
+// lock unavailable. After that time, every lease that the lost server granted has ended.
 func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()
@@ -39,7 +39,7 @@ func TestANewServerGrantsNothingForOneLongestTTL(t *testing.T) {
 }
 
 // A program with write access can change the meta row. It may store a value of longest_ttl_us that no option permits,
-// and the epoch of a server that never existed. The quarantine still lasts at most 14 days.
+// and the identity of a server that never existed. The quarantine still lasts at most 14 days.
 func TestTheQuarantineIsNoLongerThanAnyLease(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		acquire(t, s.open(), request("job"))

@@ -47,8 +47,9 @@ func onMySQLAndMariaDB(t *testing.T, test func(t *testing.T, dsn string)) {
 	}
 }
 
-// Promise 9: if eight processes acquire one lock repeatedly, no process starves. The process with the fewest grants
-// gets at least half of its fair share. A hand-over takes milliseconds, although no process is notified.
+// Promise 9 of docs/guarantees.md: if eight processes acquire one lock repeatedly, no process starves. The process with
+// the fewest grants gets at least half of its fair share. A hand-over takes milliseconds, although no process is
+// notified.
 func TestMySQLServesAllWhoWait(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, dsn string) {
 		c := contend(t, dsn)
@@ -57,10 +58,10 @@ func TestMySQLServesAllWhoWait(t *testing.T) {
 	})
 }
 
-// Promise 9: with a thousand waiters in eight processes, each hand-over costs two or three statements. If a hand-over
-// takes longer, for example on an overloaded machine, one waiter of each process polls more often. The first process
-// of the queue polls at most once in four milliseconds, the second process half as often, and so on. Each process
-// gets at least half of its fair share.
+// Promise 9 of docs/guarantees.md: with a thousand waiters in eight processes, each hand-over costs two or three
+// statements. If a hand-over takes longer, for example on an overloaded machine, one waiter of each process polls more
+// often. The first process of the queue polls at most once in four milliseconds, the second process half as often, and
+// so on. Each process gets at least half of its fair share.
 func TestMySQLAThousandWaiters(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, dsn string) {
 		c := contend(t, dsn)

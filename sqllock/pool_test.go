@@ -42,7 +42,7 @@ type smallPool struct {
 // of a proxy.
 type openSmall func(lead func(dsn string) string) *smallPool
 
-// eachSmallPool runs test on every kind of handle and server.
+// eachSmallPool runs the function test on every kind of handle and server.
 func eachSmallPool(t *testing.T, test func(t *testing.T, open openSmall)) {
 	t.Helper()
 	t.Parallel()
@@ -139,7 +139,7 @@ func (p *smallPool) count(t *testing.T, driverName, dsn string, dialect migratio
 	}
 }
 
-// fill makes the application take every connection of the pool, until free is called.
+// fill makes the application take every connection of the pool, until the function free is called.
 func (p *smallPool) fill(t *testing.T) (free func()) {
 	t.Helper()
 	var ends []func()

@@ -73,8 +73,8 @@ func TestPostgresAWaiterBesideARowThatIsBeingDeletedIsWoken(t *testing.T) {
 	}
 }
 
-// Promise 5: if an acquire fails, its request is removed from the waiter's row, even if the listener's connection broke
-// before the acquire's last attempt.
+// Promise 5 of docs/guarantees.md: if an acquire fails, its request is removed from the waiter's row, even if the
+// listener's connection broke before the acquire's last attempt.
 func TestPostgresARequestIsTakenBackThoughTheListenerBroke(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)

@@ -11,9 +11,9 @@ import (
 	"github.com/rowlock/rowlock"
 )
 
-// Promise 5: after Acquire has returned an error, or Close has returned, no release reserves the lock for that waiter
-// or grants it the lock. So a third caller is granted the lock at once, whether or not the releasing holder has waited
-// for the lock before.
+// Promise 5 of docs/guarantees.md: after Acquire has returned an error, or Close has returned, no release reserves the
+// lock for that waiter or grants it the lock. So a third caller is granted the lock at once, whether or not the
+// releasing holder has waited for the lock before.
 func TestPostgresAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]bool{"a release that keeps": false, "a release that grants": true} {
@@ -67,13 +67,13 @@ func (c *crowd) requested(t *testing.T) {
 	})
 }
 
-// passedOn makes one member, the parameter to, wait for the lock. Then it releases the lease held, and returns the
-// lease that this member is granted.
-func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, to *member) *rowlock.Lease {
+// passedOn makes the member next wait for the lock. Then it releases the lease held, and returns the lease that this
+// member is granted.
+func (c *crowd) passedOn(t *testing.T, held *rowlock.Lease, next *member) *rowlock.Lease {
 	t.Helper()
 	got := make(chan *rowlock.Lease, 1)
 	go func() {
-		lease, err := to.Acquire(t.Context(), "job")
+		lease, err := next.Acquire(t.Context(), "job")
 		assert.NoError(t, err)
 		got <- lease
 	}()

@@ -32,9 +32,9 @@ func (a afterwards) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 	}
 }
 
-// Promise 5: if the first statement of an attempt has deposited a request, and the waiter stops waiting before the
-// next statement, the waiter withdraws that request. Otherwise a release would grant the lock to a request without a
-// waiter, and the lock would be unavailable for a TTL.
+// Promise 5 of docs/guarantees.md: if the first statement of an attempt has deposited a request, and the waiter stops
+// waiting before the next statement, the waiter withdraws that request. Otherwise a release would grant the lock to a
+// request without a waiter, and the lock would be unavailable for a TTL.
 func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)
@@ -48,9 +48,9 @@ func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NOT NULL"), "leases that nobody knows of")
 }
 
-// Promise 5: an attempt also withdraws its deposited request if its next statement fails with a permanent error, for
-// example because the table was dropped. The error says that the attempt had no effect, so no later call withdraws
-// the request.
+// Promise 5 of docs/guarantees.md: an attempt also withdraws its deposited request if its next statement fails with a
+// permanent error, for example because the table was dropped. The error says that the attempt had no effect, so no
+// later call withdraws the request.
 func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1)

@@ -282,8 +282,8 @@ func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), g))
 }
 
-// A waiter that returns to its row stores its request there with its first statement, and does not repeat the request
-// after Notify. If a release grants the lock before Notify is called, Notify wakes the waiter.
+// A waiter that returns to its row stores its request in that row with its first statement, and does not repeat the
+// request after Notify. If a release grants the lock before Notify is called, Notify wakes the waiter.
 func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

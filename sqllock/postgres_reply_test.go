@@ -35,8 +35,9 @@ func (u *unheard) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return g, err
 }
 
-// Promise 5: if the reply to an attempt is lost, its request may be stored in the waiter's row nevertheless. If a
-// release grants the lock to that request, the waiter returns that grant, and its Acquire does not fail.
+// Promise 5 of docs/guarantees.md: if the reply to an attempt is lost, its request may be stored in the waiter's row
+// nevertheless. If a release grants the lock to that request, the waiter returns that grant, and its Acquire does not
+// fail.
 func TestPostgresAGrantToARequestWithoutReplyIsTaken(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)

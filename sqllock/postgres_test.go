@@ -334,7 +334,7 @@ func TestPostgresThatIsReadOnlyIsNoPlaceForLocks(t *testing.T) {
 	require.True(t, driver.IsPermanent(err), "%v", err)
 }
 
-// A restart of the server starts no quarantine. A new timeline or another cluster starts the quarantine.
+// A restart of the server does not start a quarantine. A new timeline or another cluster starts the quarantine.
 func TestPostgresKnowsARestartFromAFailover(t *testing.T) {
 	p := newPostgresTest(t)
 	g := acquire(t, p.Backend, request("job"))

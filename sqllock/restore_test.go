@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Promise 3: after a backup is restored, no token is granted twice, whether the backup contains an older row of the
-// lock or no row.
+// Promise 3 of docs/guarantees.md: after a backup is restored, no token is granted twice, whether the backup contains
+// an older row of the lock or no row.
 func TestTokensRiseOverARestoredBackup(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *store) {
 		b := s.open()

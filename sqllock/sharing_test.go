@@ -73,8 +73,8 @@ func (h *board) leave(g driver.Grant) {
 }
 
 // readAndWrite lets readers and writers of three backends compete for one lock. At first, two readers hold the lock
-// together, so that the test always covers a shared lock. Writers set Waits in their requests, as waiters do. So they
-// are granted the lock although readers overlap.
+// together, so that the test always covers a shared lock. Writers set the field Waits of their requests, as waiters do.
+// So they are granted the lock although readers overlap.
 func readAndWrite(t *testing.T, open func() driver.Backend, rounds int) {
 	t.Helper()
 	var h board

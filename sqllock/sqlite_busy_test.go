@@ -17,9 +17,9 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// Promise 5: a request that is refused because the file is busy leaves no grant. With a rollback journal, a writer
-// cannot commit while another connection reads. So the commit fails, the statement is rolled back, and the request is
-// refused after 250 ms.
+// Promise 5 of docs/guarantees.md: a request that is refused because the file is busy leaves no grant. With a rollback
+// journal, a writer cannot commit while another connection reads. So the commit fails, the statement is rolled back,
+// and the request is refused after 250 ms.
 func TestSQLiteABusyFileLeavesNoGrant(t *testing.T) {
 	for name, domain := range map[string]string{"plain": "", "sealing": domain} {
 		t.Run(name, func(t *testing.T) {

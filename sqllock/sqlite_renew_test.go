@@ -10,9 +10,9 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Promise 4: a renewal that is retried reports only the result of its last attempt. With a rollback journal, a
-// statement can return its rows and then fail to commit because of a reader. The lease may expire before the next
-// attempt.
+// Promise 4 of docs/guarantees.md: a renewal that is retried reports only the result of its last attempt. With a
+// rollback journal, a statement can return its rows and then fail to commit because of a reader. The lease may expire
+// before the next attempt.
 func TestSQLiteARenewalThatWasUndoneIsNone(t *testing.T) {
 	s := sqliteTestWith(t, "DELETE")
 	b := s.open()

@@ -116,8 +116,8 @@ func TestSQLiteWaitersAndTheOtherEndsOfALease(t *testing.T) {
 	acquire(t, b, waiting("job"))
 }
 
-// A waiter whose process has died delays the others by 50 ms for each release. When its row is older than 3 s, it
-// delays no other waiter. When its row is older than a minute, the next process that begins to wait deletes the row.
+// A waiter whose process has died delays the others by 50 ms for each release. When its row is older than 3 s, it does
+// not delay other waiters. When its row is older than a minute, the next process that begins to wait deletes the row.
 func TestSQLiteDeadWaiters(t *testing.T) {
 	s := newSQLiteTest(t)
 	a := s.open()
@@ -156,7 +156,7 @@ func TestSQLiteWaitersWatchTheFile(t *testing.T) {
 	woken, _ := waitFor(t, first, g.Key)
 	s.exec(t, "UPDATE rowlock_lease_waiter SET since = since - 1000000")
 	other, _ := waitFor(t, second, g.Key)
-	s.exec(t, "CREATE TABLE somebody_elses (n INTEGER)") // this change of the file wakes no waiter
+	s.exec(t, "CREATE TABLE somebody_elses (n INTEGER)") // this change of the file does not wake waiters
 	text, err := os.ReadFile("internal/sqlite/sql/release.sql")
 	require.NoError(t, err)
 	longer := strings.ReplaceAll(string(text), "50000", "60000000") // makes the reservation long enough for the test

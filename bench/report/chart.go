@@ -141,7 +141,7 @@ func (c Chart) has(kind string) bool {
 	return false
 }
 
-// whole matches decimal places that are all zero, which are removed.
+// whole matches decimal places that are all zero. Such decimal places are removed.
 var whole = regexp.MustCompile(`\.0+(\D|$)`)
 
 // shorten shortens a name that is too long for its column.

@@ -159,10 +159,10 @@ func isLeftOut(script, store string) (why string) {
 	return ""
 }
 
-// instead reports whether another script covers the store. That script is named in the parameter why, which is the
-// reason for leaving the first script out.
-func instead(why, store string) bool {
-	for _, word := range strings.FieldsFunc(why, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }) {
+// instead reports whether another script covers the store. The text reason, which says why the first script is left
+// out, names the other script.
+func instead(reason, store string) bool {
+	for _, word := range strings.FieldsFunc(reason, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }) {
 		if _, err := os.Stat(filepath.Join("testdata", word+".sh")); err == nil {
 			if isLeftOut(word, store) == "" {
 				return true

@@ -26,7 +26,7 @@ func postgresOnDisk(ctx context.Context) (cluster, error) {
 	return &fullDisk{s.Disk, s}, nil
 }
 
-// sqliteOnDisk mounts the small file system at folder. The SQLite file with the data is there.
+// sqliteOnDisk mounts the small file system at the path folder. The SQLite file with the data is there.
 func sqliteOnDisk(folder string) (cluster, error) {
 	d, err := testserver.NewDisk(filepath.Join(folder, "disk"), diskSize)
 	if err != nil {

@@ -126,8 +126,8 @@ func (f *fleet) holder(target string) (found *process, newest history.Event) {
 	return found, newest
 }
 
-// heldBy returns the newest event of the lease with which worker p holds target. While the worker is suspended,
-// the answer stays correct.
+// heldBy returns the newest event of the lease with which worker p holds the target. While the worker is suspended, the
+// answer stays correct.
 func (f *fleet) heldBy(p *process, target string) (history.Event, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,8 +135,8 @@ func (f *fleet) heldBy(p *process, target string) (history.Event, bool) {
 	return p.newest(target)
 }
 
-// newest returns the newest event of a lease of p that matches target. If several leases match, it returns the one with the
-// largest token.
+// newest returns the newest event of a lease of p that matches the target. If several leases match, it returns the one
+// with the largest token.
 func (p *process) newest(target string) (newest history.Event, held bool) {
 	for name, e := range p.holds {
 		if isOf(name, target) && (!held || e.Token > newest.Token) {

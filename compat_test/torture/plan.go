@@ -165,7 +165,7 @@ func (s store) deck() []string {
 	return s.dealt(append(deck, s.own...))
 }
 
-// dealt returns those faults in deck that this run uses.
+// dealt returns those faults in the slice deck that this run uses.
 func (s store) dealt(deck []string) []string {
 	return slices.DeleteFunc(slices.Clone(deck), func(kind string) bool {
 		return len(s.only) > 0 && kind != kill && kind != stop && !slices.Contains(s.only, kind)

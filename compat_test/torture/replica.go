@@ -100,8 +100,8 @@ func (c *replicated) stop() {
 	}
 }
 
-// postgresPair is Postgres with a standby. If synchronous is true, a commit waits for the standby, so a failover loses no
-// acknowledged commit.
+// postgresPair is Postgres with a standby. If synchronous is true, a commit waits for the standby, so a failover does
+// not lose acknowledged commits.
 func postgresPair(ctx context.Context, synchronous bool) (cluster, error) {
 	var args []string
 	if synchronous {

@@ -172,9 +172,9 @@ func (w *worker) granted(lease *rowlock.Lease, try string, tick int64) *hold {
 	return h
 }
 
-// trustEnd sets the instants of an event, and returns the end of trust. It reads the lease before the clocks: if the lease
-// was renewed between the two, the event would report a renewal that came after its instant. The result is never too
-// late, because time.Until reads the clock after e.At.
+// trustEnd sets the instants of an event, and returns the end of trust. It reads the lease before the clocks.
+// Otherwise, if the lease was renewed between the two reads, the event would report a renewal that came after its
+// instant. The result is never too late, because time.Until reads the clock after e.At.
 func trustEnd(e *history.Event, lease *rowlock.Lease) int64 {
 	end := lease.ExpiresAt()
 	e.Wall = time.Now().UnixNano()

@@ -17,8 +17,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// change runs one transaction on the row of key: it locks the file, reads the row, calls decide, and writes the row.
-// If decide fails, nothing is written.
+// change runs one transaction on the row of key: it locks the file, reads the row, calls the function decide, and
+// writes the row. If decide fails, nothing is written.
 func (s *Store) change(ctx context.Context, key driver.Key, decide func(l *row, now time.Time) error) error {
 	folder, err := s.enter(key)
 	if err != nil {

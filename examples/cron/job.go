@@ -16,9 +16,9 @@ import (
 // Job returns a job that does its work once for each occasion of the schedule, in the process that acquires the lock
 // name first. rowlock calls such an occasion a tick, and records it when the work has succeeded. The parameter every is
 // the time between two ticks, as for rowlock.TickOf. Set it to the interval of the schedule. If another process holds
-// the lock or has done the work for this tick, the job does nothing. So a process whose clock is slow repeats no run.
-// If the work fails, no tick is recorded, and the next process that runs the job does the work. The ctx of work ends
-// when ctx ends or the lock is lost, and carries the lease for package fence.
+// the lock or has done the work for this tick, the job does nothing. So a process whose clock is slow does not repeat a
+// run. If the work fails, no tick is recorded, and the next process that runs the job does the work. The ctx of the
+// function work ends when ctx ends or the lock is lost, and carries the lease for package fence.
 //
 // cron cannot return a job's error, so Job logs it. A run that another process does or has done is logged at level
 // Debug.

@@ -44,8 +44,8 @@ func (h held) Unlock(ctx context.Context) error { return h.lease.Release(ctx) }
 // name first. rowlock calls such an occasion a tick, and records it when the work has succeeded. The parameter every is
 // the time between two ticks, as for rowlock.TickOf. Set it to the interval of the job. The task does nothing and
 // returns nil if another process holds the lock or has done the work for this tick. If the work fails, no tick is
-// recorded, and the next process that runs the job does the work. The ctx of work ends when the lock is lost, and
-// carries the lease for package fence. gocron passes the ctx of the job to the task.
+// recorded, and the next process that runs the job does the work. The ctx of the function work ends when the lock is
+// lost, and carries the lease for package fence. gocron passes the ctx of the job to the task.
 func Task(locker *rowlock.Locker, name string, every time.Duration, work func(ctx context.Context, lease *rowlock.Lease) error, opts ...rowlock.Option) gocron.Task {
 	opts = append(slices.Clone(opts), rowlock.Wait(0))
 	return gocron.NewTask(func(ctx context.Context) error {

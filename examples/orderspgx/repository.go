@@ -19,7 +19,7 @@ type OrderRepository struct {
 	guard *fence.Guard
 }
 
-// NewOrderRepository stores orders in the database of pool, with guard as the fence: fence.Pgx(pool).
+// NewOrderRepository stores orders in the database of the pool, with guard as the fence: fence.Pgx(pool).
 func NewOrderRepository(pool *pgxpool.Pool, guard *fence.Guard) *OrderRepository {
 	return &OrderRepository{pool: pool, guard: guard}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlock/rowlock/otellock"
 )
 
-// observed returns a locker on backend, and a handler that serves its metrics.
+// observed returns a locker on the backend, and a handler that serves its metrics.
 func observed(backend driver.Backend, opts ...rowlock.Option) (*rowlock.Locker, http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())

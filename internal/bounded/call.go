@@ -5,8 +5,8 @@ package bounded
 
 import "context"
 
-// Do runs work and returns its result. If ctx ends first, Do returns ctx's error. If work succeeds after that,
-// Do calls late with its result.
+// Do runs the function work and returns its result. If ctx ends first, Do returns ctx's error. If work succeeds after
+// that, Do calls the function late with the result.
 func Do[T any](ctx context.Context, work func() (T, error), late func(T)) (T, error) {
 	type outcome struct {
 		value T
@@ -33,7 +33,7 @@ func Do[T any](ctx context.Context, work func() (T, error), late func(T)) (T, er
 	}
 }
 
-// Run is Do for work that returns only an error.
+// Run is Do for a function that returns only an error.
 func Run(ctx context.Context, work func() error) error {
 	_, err := Do(ctx, func() (struct{}, error) { return struct{}{}, work() }, func(struct{}) {})
 	return err

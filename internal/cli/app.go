@@ -86,8 +86,8 @@ func (a *app) openStore(ctx context.Context) (*store.Store, error) {
 	return s, nil
 }
 
-// withStore opens the store, calls do with the time limit inspectTimeout, and closes the store. It adds the store and a
-// hint to errors.
+// withStore opens the store, calls the function do with the time limit inspectTimeout, and closes the store. It adds
+// the store and a hint to errors.
 func (a *app) withStore(ctx context.Context, do func(context.Context, *store.Store) error) error {
 	return a.withStoreFor(ctx, inspectTimeout, do)
 }
@@ -124,11 +124,11 @@ func (a *app) key(cmd *cobra.Command, args []string) error {
 	return checkName("NAME", args[0], driver.MaxName)
 }
 
-// checkName returns a usage error if the text s is not UTF-8, or is longer than the limit in the parameter most, in
-// bytes. The parameter what is the name of the argument for the error.
-func checkName(what, s string, most int) error {
-	if len(s) > most || !utf8.ValidString(s) {
-		return exit.Usagef("%s: want at most %d bytes of UTF-8", what, most)
+// checkName returns a usage error if the text s is not UTF-8, or is longer than limit bytes. The parameter what is the
+// name of the argument for the error.
+func checkName(what, s string, limit int) error {
+	if len(s) > limit || !utf8.ValidString(s) {
+		return exit.Usagef("%s: want at most %d bytes of UTF-8", what, limit)
 	}
 	return nil
 }

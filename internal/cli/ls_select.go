@@ -54,8 +54,8 @@ func (w *selection) check(all bool) error {
 // name: path.Match treats a slash as a separator.
 func pattern(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
-// of returns the locks of list that match the selection, sorted. The result is never nil, so an empty list is [] in
-// JSON, and not null.
+// of returns the locks in the slice list that match the selection, sorted. The result is never nil, so an empty list is
+// [] in JSON, and not null.
 func (w *selection) of(s *store.Store, list []driver.Status) []view.Lock {
 	views := []view.Lock{}
 	for _, status := range list {

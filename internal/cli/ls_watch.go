@@ -14,8 +14,8 @@ import (
 // leastInterval is the smallest value of --interval, which limits the load on the store.
 const leastInterval = 100 * time.Millisecond
 
-// watch calls list and show every interval until ctx ends or a signal interrupts the process. If the first list fails,
-// watch returns the error. If a later list fails, watch tries again after the interval.
+// watch calls the functions list and show every interval until ctx ends or a signal interrupts the process. If the
+// first list fails, watch returns the error. If a later list fails, watch tries again after the interval.
 func (a *app) watch(ctx context.Context, interval time.Duration, list func(context.Context, *store.Store) ([]view.Lock, error), show func([]view.Lock) error) error {
 	s, err := a.openStore(ctx)
 	if err != nil {

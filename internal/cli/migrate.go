@@ -223,7 +223,7 @@ func (m *migration) print() *cobra.Command {
 // nothingToMigrate is the error text for a store without tables.
 const nothingToMigrate = "%s keeps locks without tables: there is nothing to migrate, and nothing is needed before the first lock"
 
-// migrate opens the store, whose tables may be missing, and calls do with a time limit.
+// migrate opens the store, whose tables may be missing, and calls the function do with a time limit.
 func (a *app) migrate(ctx context.Context, do func(context.Context, *store.Store) error) error {
 	at, err := a.location()
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// texts calls do with each string literal in the module's Go files except tests. This includes each error,
+// texts calls the function do for each string literal in the module's Go files except tests. This includes each error,
 // message and help text.
 func texts(t *testing.T, do func(position token.Position, text string)) {
 	t.Helper()

@@ -48,7 +48,7 @@ var stores = []store{
 	{name: "sqlite", dialect: migrations.SQLite, start: file, backend: sqllock.SQLite, guard: fence.SQLite},
 }
 
-// eachStore runs test on every database, with the tables in place.
+// eachStore runs the function test on every database, with the tables in place.
 func eachStore(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	for _, s := range stores {

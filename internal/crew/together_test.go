@@ -34,7 +34,8 @@ func TestTogetherPassesAPanicOn(t *testing.T) {
 	assert.EqualValues(t, 2, others.Load())
 }
 
-// If one call ends its goroutine, as a failed assertion of a test does, so does the goroutine of the caller.
+// If one call ends its goroutine, the goroutine of the caller ends, too. For example, a failed assertion of a test ends
+// its goroutine.
 func TestTogetherEndsTheCallersGoroutine(t *testing.T) {
 	over := make(chan bool)
 	go func() {

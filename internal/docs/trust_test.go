@@ -59,20 +59,20 @@ func TestGrantsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// The function granted returns the statements of one block in SECURITY.md. That block grants privileges to the role in
-// the parameter who. It replaces the account in these statements by the parameter account.
-func granted(t *testing.T, server, who, account string) []string {
+// The function granted returns the statements of one block in SECURITY.md. That block grants privileges to the given
+// role. The function replaces the account in these statements by the parameter account.
+func granted(t *testing.T, server, role, account string) []string {
 	t.Helper()
-	if who == "a stranger" {
+	if role == "a stranger" {
 		return nil
 	}
 	for _, b := range blocks(t, "sql") {
 		first, _, _ := strings.Cut(b.Text, "\n")
-		if b.Page == "SECURITY.md" && strings.Contains(first, server) && strings.HasSuffix(first, ": "+who) {
+		if b.Page == "SECURITY.md" && strings.Contains(first, server) && strings.HasSuffix(first, ": "+role) {
 			return statements(strings.ReplaceAll(b.Text, "TO app", "TO "+account))
 		}
 	}
-	t.Fatalf("SECURITY.md grants nothing to %s on %s", who, server)
+	t.Fatalf("SECURITY.md grants nothing to %s on %s", role, server)
 	return nil
 }
 

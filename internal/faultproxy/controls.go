@@ -39,7 +39,8 @@ func (p *Proxy) IsCut() bool {
 	return p.cut
 }
 
-// CutFrom cuts off the clients for whose address cutOff returns true, including clients that connect later.
+// CutFrom cuts off the clients for whose address the function cutOff returns true, including clients that connect
+// later.
 func (p *Proxy) CutFrom(cutOff func(client net.Addr) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

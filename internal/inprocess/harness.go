@@ -156,8 +156,8 @@ func (c *client) state() (dead, cut, drop bool) {
 	return dead, cut, drop
 }
 
-// carry calls request and returns its reply. If the client is dead, cut off or must lose the reply,
-// carry returns an error instead.
+// carry calls the function request and returns its reply. If the client is dead, cut off or must lose the reply, carry
+// returns an error instead.
 func carry[T any](ctx context.Context, c *client, request func() (T, error)) (T, error) {
 	var zero T
 	dead, cut, drop := c.state()

@@ -38,7 +38,7 @@ func TestALeakIsNotWaitedFor(t *testing.T) {
 	require.Error(t, goleak.Find())
 }
 
-// hang starts a connection attempt that gets no reply until goOn is called or the test ends.
+// hang starts a connection attempt that gets no reply until the function goOn is called or the test ends.
 func hang(t *testing.T) (goOn func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -12,12 +12,12 @@
 // [Fence] has no clock. A lease expires at any moment, and its holder never notices. The holder's requests arrive at
 // any later time and in any order, and a seal may arrive several times. A client reads a value and replaces it in a
 // transaction, whose check and commit are two steps. The lease store may fail over and lose its last grant. The
-// resource loses no writes. If a process acquires the lease a second time, the model treats it as another client. That
-// is sufficient, because the process uses nothing that it remembers of the first lease.
+// resource does not lose writes. If a process acquires the lease a second time, the model treats it as another client.
+// That is sufficient, because the process uses nothing that it remembers of the first lease.
 //
-// If the lease store has no tokens, a claim lets the resource make the token. The steps of a claim run
-// in one transaction of the resource. Between them, the lease store confirms the lease.
-// In some models the lease store does not exclude other holders.
+// If the lease store has no tokens, a claim lets the resource make the token. The steps of a claim run in one
+// transaction of the resource. Between two of these steps, the lease store confirms the lease. In some models the lease
+// store does not exclude other holders.
 //
 // A transaction of the model has a check and a commit, and holds its locks in between.
 // The model does not cover the isolation levels of databases. Package fence tests these on real databases.

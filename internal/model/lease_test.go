@@ -58,7 +58,7 @@ func TestLease(t *testing.T) {
 		"an expired grant is renewed":           {func(m *model.Lease) { m.RenewExpired = true }, holds},
 		"an expired grant is renewed, failover": {func(m *model.Lease) { failover(m); m.RenewExpired = true }, holds},
 
-		// After a failover, the row may contain an old grant of another process. If the store compares no nonces, it
+		// After a failover, the row may contain an old grant of another process. If the store does not compare nonces, it
 		// renews that old grant for this process. The other process may still release the grant.
 		"another's grant is renewed, failover": {func(m *model.Lease) { failover(m); m.RenewAny = true }, breaks},
 

@@ -48,7 +48,7 @@ func (b bench) sound(ctx context.Context, all []mutant) error {
 		}
 		output, err := try(ctx, s, program)
 		if err != nil {
-			return fmt.Errorf("without any defect, %s: %w\n%s", s.pkg, err, output)
+			return fmt.Errorf("%s without any defect: %w\n%s", s.pkg, err, output)
 		}
 		for _, name := range s.names {
 			if name != leaks && !strings.Contains(output, "--- PASS: "+name+" ") {
@@ -98,7 +98,7 @@ func (b bench) catch(ctx context.Context, m mutant, id string) error {
 	return nil
 }
 
-// find runs the tests of s on the code of overlay. It returns nil if each of them finds the defect.
+// find runs the tests of s on the code of the overlay. It returns nil if each of them finds the defect.
 func (b bench) find(ctx context.Context, s suite, overlay, id string) error {
 	program := filepath.Join(b.folder, id+".test")
 	defer os.Remove(program)

@@ -77,7 +77,7 @@ func cover(ctx context.Context, pkg, name, program, profile string) (covering, e
 	cmd := exec.CommandContext(ctx, program, "-test.run=^"+name+"$", "-test.coverprofile="+profile, "-test.timeout=5m")
 	cmd.Dir, cmd.Env = pkg, environment()
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return covering{}, fmt.Errorf("without any defect, %s: %w\n%s", name, err, output)
+		return covering{}, fmt.Errorf("%s without any defect: %w\n%s", name, err, output)
 	}
 	c := covering{pkg: pkg, name: name, took: time.Since(start)}
 	f, err := os.Open(profile)
@@ -103,7 +103,7 @@ func cover(ctx context.Context, pkg, name, program, profile string) (covering, e
 
 // covers reports whether the test may execute the changed code. Go's coverage has no blocks for the expressions of a
 // case. A test covers a change in such an expression if it executes the surrounding function. Go's coverage has no
-// blocks outside of functions either. A change there counts as covered by every test.
+// blocks outside of functions either. A change in such code counts as covered by every test.
 func (c covering) covers(d change) bool {
 	if d.function == [2]int{} {
 		return true

@@ -91,11 +91,11 @@ func (e edit) find(words, old []word) (at span, err error) {
 	}
 	switch found {
 	case 0:
-		return span{}, fmt.Errorf("%s no longer has the words to replace: %s", e, e.old)
+		return span{}, fmt.Errorf("%s no longer contains the words to replace: %s", e, e.old)
 	case 1:
 		return at, nil
 	default:
-		return span{}, fmt.Errorf("%s has the words to replace %d times instead of once: %s", e, found, e.old)
+		return span{}, fmt.Errorf("%s contains the words to replace %d times instead of once: %s", e, found, e.old)
 	}
 }
 

@@ -116,16 +116,16 @@ func TestAnEditThatDoesNotFit(t *testing.T) {
 		{in("a", "sum", "n = 0", ""), "there is no function a.sum, which should have the words to replace: n = 0"},
 		{in("a", "put", "b.n = n", ""), "there is no function a.put,"},
 		{in("a", "tested", "n = 0", ""), "there is no function a.tested,"},
-		{in("a", "other", "n = 1", ""), "a.other no longer has the words to replace: n = 1"},
-		{in("a", "total", "n = 1", ""), "a.total no longer has the words to replace: n = 1"}, // only a comment has these words
-		{in("a", "total", "list", ""), "a.total has the words to replace 2 times instead of once: list"},
-		{in("a", "total", "", ""), "a.total no longer has the words"},
+		{in("a", "other", "n = 1", ""), "a.other no longer contains the words to replace: n = 1"},
+		{in("a", "total", "n = 1", ""), "a.total no longer contains the words to replace: n = 1"}, // only a comment has these words
+		{in("a", "total", "list", ""), "a.total contains the words to replace 2 times instead of once: list"},
+		{in("a", "total", "", ""), "a.total no longer contains the words"},
 		{in("b", "total", "n = 0", ""), "b.total: "},
-		{file("a/select.sql", "FOR UPDATE", ""), "a/select.sql no longer has the words to replace: FOR UPDATE"},
-		{file("a/select.sql", "id = 1", ""), "a/select.sql no longer has the words"},
-		{file("a/select.sql", "SHARE.", ""), "a/select.sql no longer has the words"},
-		{file("a/select.sql", "o", ""), "a/select.sql no longer has the words"}, // only whole words match
-		{file("a/select.sql", "$1", ""), "a/select.sql has the words to replace 2 times instead of once: $1"},
+		{file("a/select.sql", "FOR UPDATE", ""), "a/select.sql no longer contains the words to replace: FOR UPDATE"},
+		{file("a/select.sql", "id = 1", ""), "a/select.sql no longer contains the words"},
+		{file("a/select.sql", "SHARE.", ""), "a/select.sql no longer contains the words"},
+		{file("a/select.sql", "o", ""), "a/select.sql no longer contains the words"}, // only whole words match
+		{file("a/select.sql", "$1", ""), "a/select.sql contains the words to replace 2 times instead of once: $1"},
 		{file("a/none.sql", "n", ""), "a/none.sql"},
 	} {
 		texts, err := mutant{edits: c.edits}.mutated()
@@ -138,5 +138,5 @@ func TestAnEditThatDoesNotFit(t *testing.T) {
 func TestEditsThatCollide(t *testing.T) {
 	folder(t)
 	_, err := mutant{edits: both(in("a", "other", "n = 0", ""), in("a", "other", "n = 0", ""))}.mutated()
-	assert.ErrorContains(t, err, "a.other no longer has the words to replace: n = 0")
+	assert.ErrorContains(t, err, "a.other no longer contains the words to replace: n = 0")
 }

@@ -109,11 +109,11 @@ func (s *supervisor) next() error {
 	return err
 }
 
-// victim returns the index of a worker whose newest event is of the kind in the parameter at.
-func (s *supervisor) victim(at string) (i int, ok bool) {
+// victim returns the index of a worker whose newest event is of the given kind.
+func (s *supervisor) victim(kind string) (i int, ok bool) {
 	ok = s.await(2*ttl, func() bool {
 		for _, i = range rand.Perm(workers) {
-			if i%names == s.id && s.running[i].newest().What == at {
+			if i%names == s.id && s.running[i].newest().What == kind {
 				return true
 			}
 		}

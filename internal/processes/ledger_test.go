@@ -18,8 +18,8 @@ type link struct {
 	readVal, newVal int64
 }
 
-// follows reports whether the writer of the link l had read the link in the parameter before.
-func (l link) follows(before link) bool { return l.readVal == before.newVal }
+// follows reports whether the writer of the link l had read the link earlier.
+func (l link) follows(earlier link) bool { return l.readVal == earlier.newVal }
 
 // prepareChains creates an empty ledger.
 func prepareChains(t *testing.T, d database, dsn string) *sql.DB {

@@ -78,10 +78,10 @@ func TestRules(t *testing.T) {
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	var got []string
-	for _, s := range (Passage{Text: "A lock, e.g. one. **It** ends: Then `x. Y` (see z). Last"}).Sentences() {
+	for _, s := range (Passage{Text: "A lock, e.g. one. **It** ends: Then `x. Y` (see z). open ends, etc. and so on: all"}).Sentences() {
 		got = append(got, s.Text)
 	}
-	assert.Equal(t, []string{"A lock, e.g. one.", "**It** ends:", "Then `x. Y` (see z).", "Last"}, got)
+	assert.Equal(t, []string{"A lock, e.g. one.", "**It** ends:", "Then `x. Y` (see z).", "open ends, etc. and so on: all"}, got)
 	assert.Equal(t, 4, Sentence{Text: "Call `a b c` [there](x y) - now"}.Words())
 }
 

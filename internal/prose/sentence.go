@@ -11,8 +11,9 @@ type Sentence struct {
 	Text string
 }
 
-// boundary matches the end of a sentence and the first letter of the next one.
-var boundary = regexp.MustCompile("[.!?:][)\"*`]* +[\\[(\"*`]*[A-Z]")
+// boundary matches the end of a sentence and the first letter of the next one. A sentence may begin with a name in
+// lower case, but not after a colon.
+var boundary = regexp.MustCompile("[.!?][)\"*`]* +[\\[(\"*`]*[A-Za-z]|:[)\"*`]* +[\\[(\"*`]*[A-Z]")
 
 // abbreviations matches abbreviations whose full stop does not end a sentence.
 var abbreviations = regexp.MustCompile(`(?:e\.g|i\.e|etc|vs|[A-Z])\.$`)

@@ -48,7 +48,7 @@ func (v *verdict) process(s *world, c *client, name int) {
 }
 
 // schedule runs two processes. The requests of both processes are counted together: the n-th request gets the n-th
-// trouble of path. schedule returns a description of the first violation, or an empty text.
+// trouble of the path. schedule returns a description of the first violation, or an empty text.
 func schedule(t *testing.T, path []int, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWorld(along(path))
@@ -68,7 +68,7 @@ func schedule(t *testing.T, path []int, wrap func(*memlock.Backend) driver.Backe
 	return wrong
 }
 
-// along returns a function that returns the troubles of path one after the other, and after them no trouble.
+// along returns a function that returns the troubles of the path one after the other, and after them no trouble.
 func along(path []int) func() trouble {
 	var mu sync.Mutex
 	used := 0

@@ -41,7 +41,7 @@ func (v *verdict) turn(l *rowlock.Locker, ctx context.Context) string {
 
 // handOverSchedule lets a holder release the lock while two waiters of its process and one waiter of another process
 // wait. The first waiter waits for at most the duration patience. From the first release on, the requests get the
-// troubles of path, one after the other.
+// troubles of the path, one after the other.
 func handOverSchedule(t *testing.T, path []int, patience time.Duration, wrap func(*memlock.Backend) driver.Backend) (wrong string) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memlock.New()

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var background = context.Background()
 
-// locker returns a Locker on store, closed when the test ends.
+// locker returns a Locker on the given store, closed when the test ends.
 func locker(t *testing.T, store driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
 	t.Helper()
 	l, err := rowlock.New(store, opts...)

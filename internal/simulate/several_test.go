@@ -153,7 +153,7 @@ func (c *crowd) call(l *rowlock.Locker, r *rand.Rand) {
 	}
 }
 
-// watch records the span in which lease is trusted.
+// watch records the span in which the lease is trusted.
 func (c *crowd) watch(lease *rowlock.Lease) (ended chan struct{}) {
 	begin, ended := time.Now(), make(chan struct{})
 	go func() {

@@ -15,14 +15,14 @@ const restoreLimit = time.Second
 
 // restoreIn restores the busy timeout of a connection whose transaction was ended by the end of its context.
 // database/sql returns such a connection to the pool with the short timeout, unless the driver closes the connection.
-// restoreIn looks for a connection whose timeout is equal to the parameter given, and sets that timeout to the value of
-// the parameter before.
-func restoreIn(pool *sql.DB, given, before int) {
+// restoreIn looks for a connection whose timeout is equal to the parameter given, and sets that timeout to the
+// parameter previous.
+func restoreIn(pool *sql.DB, given, previous int) {
 	ctx, cancel := context.WithTimeout(context.Background(), restoreLimit)
 	defer cancel()
 	for pause := time.Millisecond; ctx.Err() == nil; pause *= 2 {
 		stats := pool.Stats()
-		if restored(ctx, pool, stats.Idle, given, before) || stats.InUse == 0 {
+		if restored(ctx, pool, stats.Idle, given, previous) || stats.InUse == 0 {
 			return
 		}
 		backoff.Sleep(ctx, pause)

@@ -74,7 +74,7 @@ func (t Table) Name() string { return t.name }
 func (t Table) Lease(quote string) string { return t.qualify(t.name, "", quote) }
 
 // Meta returns the name of the meta table, quoted with quote. That table stores the floor, which every new token
-// exceeds, and the epoch, which identifies the server.
+// exceeds, and the column epoch, which identifies the server.
 func (t Table) Meta(quote string) string { return t.qualify(t.name, metaSuffix, quote) }
 
 // Fence returns the name of the table that stores the fence marks, without the schema and not quoted.

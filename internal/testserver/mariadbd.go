@@ -52,8 +52,8 @@ func (e *mariadbd) provideFrom(ctx context.Context, o Options) error {
 	return nil
 }
 
-// installed stores the paths of the files that are installed below prefix. It also stores argv, the command line of
-// the server.
+// installed stores the paths of the files that are installed below the folder prefix. It also stores argv, the command
+// line of the server.
 func (e *mariadbd) installed(prefix string, argv []string) error {
 	tables := firstMatch(filepath.Join(prefix, "share/*/mariadb_system_tables.sql"), filepath.Join(prefix, "share/*/mysql_system_tables.sql"))
 	if tables == "" {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// FreePort returns a port of 127.0.0.1 that is reserved for a server until release is called. Start reserves the
-// ports of its servers in the same way.
+// FreePort returns a port of 127.0.0.1 that is reserved for a server until the function release is called. Start
+// reserves the ports of its servers in the same way.
 //
 // FreePort binds a socket to the port and never listens on it. While the socket is open, the kernel gives this port to
 // no process that requests any free port. A server gets the port if it binds exactly this port with SO_REUSEADDR, as

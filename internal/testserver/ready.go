@@ -46,8 +46,8 @@ func (p *process) awaitReady(ctx context.Context, e engine, dsn string, f *folde
 	}
 }
 
-// ask calls question with a time limit, and cancels it when the server has ended.
-// Another process may then use the port and never answer.
+// ask calls the function question with a time limit, and cancels it when the server has ended. Another process may then
+// use the port and never answer.
 func (p *process) ask(ctx context.Context, question func(context.Context) (bool, error)) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -52,8 +52,8 @@ const (
 
 // Options describe the server to start. The zero value is right for most tests.
 type Options struct {
-	// Durable makes a commit wait for the disk, as in production. Tests do not need Durable. Without it, a crash of
-	// the server loses no data, and only a crash of the machine does.
+	// Durable makes a commit wait for the disk, as in production. Tests do not need Durable. Without it, a crash of the
+	// server does not lose data, and only a crash of the machine does.
 	Durable bool
 
 	// Postgres is the DSN of the server behind PgBouncer. PgBouncer requires it.

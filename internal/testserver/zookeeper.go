@@ -17,7 +17,7 @@ type zookeeper struct {
 	jars []string
 }
 
-// javaFolder is where Debian's packages install jars. Each jar there names the other jars that it needs.
+// javaFolder is where Debian's packages install jars. Each jar in this folder names the other jars that it needs.
 const javaFolder = "/usr/share/java"
 
 func (e *zookeeper) provide(ctx context.Context, o Options) error {

@@ -16,9 +16,10 @@ import (
 // have smaller revisions, and entries that can be granted exclusively later have larger ones. So tokens rise.
 //
 // Every exclusive grant deletes the key in the transaction that makes the grant, and so does a forced release. An
-// exclusive request that is never granted ends no epoch: the readers before it and behind it may overlap. The release
-// of the last share deletes the key, too. If the last reader dies, the key remains until the next exclusive grant or
-// Prune. A later reader may then get the same token again, because nobody else has held the lock meanwhile.
+// exclusive request that is never granted does not end the epoch, because the readers before and after it may hold the
+// lock at the same time. The release of the last share deletes the key, too. If the last reader dies, the key remains
+// until the next exclusive grant or Prune. A later reader may then get the same token again, because nobody else has
+// held the lock meanwhile.
 const epochMark = "%epoch"
 
 // epochKey returns the key of the lock's epoch.

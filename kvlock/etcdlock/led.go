@@ -29,19 +29,19 @@ func led[T any](ctx context.Context, request func(context.Context) (T, error)) (
 	}
 }
 
-// commit sends a transaction through led.
+// commit sends a transaction with the function led.
 func (b *Backend) commit(ctx context.Context, on []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	return led(ctx, func(ctx context.Context) (*clientv3.TxnResponse, error) {
 		return b.client.Txn(ctx).If(on...).Then(then...).Else(otherwise...).Commit()
 	})
 }
 
-// get sends a read through led.
+// get sends a read with the function led.
 func (b *Backend) get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	return led(ctx, func(ctx context.Context) (*clientv3.GetResponse, error) { return b.client.Get(ctx, key, opts...) })
 }
 
-// delete sends an unconditional deletion through led.
+// delete sends an unconditional deletion with the function led.
 func (b *Backend) delete(ctx context.Context, key string) (*clientv3.DeleteResponse, error) {
 	return led(ctx, func(ctx context.Context) (*clientv3.DeleteResponse, error) { return b.client.Delete(ctx, key) })
 }

@@ -96,10 +96,10 @@ func watchedBy(t *testing.T, c *testserver.EtcdCluster, begin func()) (found *te
 	return found
 }
 
-// others returns the endpoints of all nodes except one, the parameter but.
-func others(c *testserver.EtcdCluster, but *testserver.EtcdNode) (all []string) {
+// others returns the endpoints of all nodes except one, the parameter except.
+func others(c *testserver.EtcdCluster, except *testserver.EtcdNode) (all []string) {
 	for _, n := range c.Nodes {
-		if n != but {
+		if n != except {
 			all = append(all, n.DSN)
 		}
 	}

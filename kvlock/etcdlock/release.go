@@ -67,7 +67,7 @@ func (b *Backend) wasReleased(g driver.Grant) bool {
 // remove deletes the entry of g and records the tick of g, if the entry exists as it was granted. It reports whether
 // the entry was deleted. If the entry was not deleted and g has a tick, remove also returns the lock's last tick. If g
 // has token zero, remove deletes the entry whatever its revision is. Such an entry may belong to a waiter, so remove
-// then records no tick and ends no epoch.
+// then neither records a tick nor ends the epoch.
 func (b *Backend) remove(ctx context.Context, h *hold, g driver.Grant) (deleted bool, last tick, err error) {
 	if g.Token == 0 {
 		reply, err := b.delete(ctx, h.entry)

@@ -87,20 +87,20 @@ func (b *Backend) renew(ctx context.Context, s *session, grants []driver.Grant, 
 	return err
 }
 
-// prove sets the outcomes of the grants whose indexes are in the parameter some. The outcome is Renewed if the entry
-// still exists as it was granted, and Lost if not.
-func (b *Backend) prove(ctx context.Context, holds []*hold, some []int, outcomes []driver.Outcome) error {
-	same := make([]clientv3.Cmp, len(some))
-	gets := make([]clientv3.Op, len(some))
-	for n, i := range some {
+// prove sets the outcomes of the grants with the given indexes. The outcome is Renewed if the entry still exists as it
+// was granted, and Lost if not.
+func (b *Backend) prove(ctx context.Context, holds []*hold, indexes []int, outcomes []driver.Outcome) error {
+	same := make([]clientv3.Cmp, len(indexes))
+	gets := make([]clientv3.Op, len(indexes))
+	for n, i := range indexes {
 		same[n] = b.granted(holds[i])
 		gets[n] = clientv3.OpGet(holds[i].entry, clientv3.WithKeysOnly())
 	}
-	reply, err := b.commit(ctx, same, []clientv3.Op{clientv3.OpGet(holds[some[0]].entry, clientv3.WithCountOnly())}, gets)
+	reply, err := b.commit(ctx, same, []clientv3.Op{clientv3.OpGet(holds[indexes[0]].entry, clientv3.WithCountOnly())}, gets)
 	if err != nil {
 		return err
 	}
-	for n, i := range some {
+	for n, i := range indexes {
 		outcomes[i] = driver.Renewed
 		if !reply.Succeeded {
 			kvs := reply.Responses[n].GetResponseRange().Kvs

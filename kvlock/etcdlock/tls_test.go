@@ -108,16 +108,16 @@ func (i issued) files(t *testing.T) (certFile, keyFile string) {
 	return writePEM(t, "CERTIFICATE", i.Leaf.Raw), writePEM(t, "PRIVATE KEY", key)
 }
 
-// sign makes a key and a certificate. The parameter by is the authority that signs the certificate. If by is nil, the
-// certificate is self-signed.
-func sign(t *testing.T, template *x509.Certificate, by *authority) tls.Certificate {
+// sign makes a key and a certificate. The parameter issuer is the authority that signs the certificate. If issuer is
+// nil, the certificate is self-signed.
+func sign(t *testing.T, template *x509.Certificate, issuer *authority) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template.SerialNumber, template.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(time.Hour)
 	parent, signer := template, any(key)
-	if by != nil {
-		parent, signer = by.Leaf, by.PrivateKey
+	if issuer != nil {
+		parent, signer = issuer.Leaf, issuer.PrivateKey
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	require.NoError(t, err)

@@ -96,7 +96,7 @@ func TestLeastPrivileges(t *testing.T) {
 	require.ErrorContains(t, err, "EVALSHA")
 }
 
-// If a server has the setting "appendfsync always", it loses no locks when it crashes.
+// If a server has the setting "appendfsync always", it does not lose locks when it crashes.
 func TestADurableServerRemembers(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

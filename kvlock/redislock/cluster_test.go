@@ -121,7 +121,7 @@ func testSlotMigration(t *testing.T, c *redis.ClusterClient, each []*redis.Clien
 	}
 }
 
-// serves reports whether node n lists slot as its own.
+// serves reports whether node n lists the slot as its own.
 func serves(tb testing.TB, n *redis.Client, slot int) bool {
 	tb.Helper()
 	shards, err := n.ClusterShards(context.Background()).Result()

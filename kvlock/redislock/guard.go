@@ -25,9 +25,9 @@ var guardLua string
 // use.
 type Guard struct{ script redisbase.Script }
 
-// NewGuard combines a token check and lua into one script, so that no other command runs between the check and the
-// caller's script lua. In lua, KEYS and ARGV are the keys and args that are given to Run. The parameter lua may be any
-// Redis script, but must not begin with a #! line.
+// NewGuard returns a guard for a script of the caller. The guard puts its check of the token and the caller's script
+// into one script, so that no other command runs between them. The parameter lua is the caller's script: any Redis
+// script that does not begin with a #! line. In that script, KEYS and ARGV are the keys and args that are given to Run.
 func NewGuard(lua string) *Guard { return &Guard{redisbase.NewScript(guardLua + lua)} }
 
 var sealing = NewGuard("return 1")

@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
 
-// library counts the current readers and writers of one name. It records a mistake if a new holder must not hold the
+// A library counts the current readers and writers of one name. It records a mistake if a new holder must not hold the
 // name beside them.
 type library struct {
 	mu       sync.Mutex

@@ -18,8 +18,8 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return onSession(ctx, r, b.attempt)
 }
 
-// onSession calls acquire. If acquire fails because its session had already ended, onSession retries once on a new
-// session.
+// onSession calls the function acquire. If that function fails because its session had already ended, onSession retries
+// once on a new session.
 func onSession(ctx context.Context, r driver.Request, acquire func(context.Context, driver.Request) (driver.Grant, error)) (driver.Grant, error) {
 	g, err := acquire(ctx, r)
 	if overBefore(err) {

@@ -34,9 +34,9 @@
 // when its wait fails.
 //
 // A release for a tick (rowlock.Once) writes the tick into a child of the lock's node that is not in the queue, in the
-// same transaction. The number of children shows whether there is a tick to read. So a name without a tick costs no
-// additional read. For a name with a tick, each acquisition sends two more reads, but commits only once. The locks of
-// readers keep no ticks.
+// same transaction. The number of children shows whether there is a tick to read. So a name without a tick does not
+// cost an additional read. For a name with a tick, each acquisition sends two more reads, but commits only once. The
+// locks of readers keep no ticks.
 //
 // Readers that hold the lock at the same time have the same token. The token of the first reader is the id of its
 // transaction, like a writer's token. A later reader gets the token of the readers that hold the lock, and writes that

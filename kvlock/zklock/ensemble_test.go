@@ -66,8 +66,8 @@ func atLast(t *testing.T, l *rowlock.Locker, name string) (lease *rowlock.Lease)
 	return lease
 }
 
-// Three servers of a newer release pass the conformance suite and the tests of faults. Faults of single servers end no
-// lease, and never cause two holders. All parts use the same servers, so they are one test.
+// Three servers of a newer release pass the conformance suite and the tests of faults. Faults of single servers do not
+// end leases, and never cause two holders. All parts use the same servers, so they are one test.
 func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	c := ensemble(t)

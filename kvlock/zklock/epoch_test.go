@@ -15,8 +15,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// A writer that gives up ends no epoch: a reader that waited behind the writer, and a reader that comes later, get the
-// token of the readers that still hold the lock.
+// A writer that gives up does not end the epoch: a reader that waited behind the writer, and a reader that comes later,
+// get the token of the readers that still hold the lock.
 func TestAWriterThatGivesUpEndsNoEpoch(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, server(t))

@@ -173,8 +173,8 @@ func (b *Backend) end(ctx context.Context, path string) error {
 	return classify(err)
 }
 
-// onAny calls do with any session. It is for requests on which no lock depends. If the session had already ended, onAny
-// retries once.
+// onAny calls the function do with any session. It is for requests on which no lock depends. If the session had already
+// ended, onAny retries once.
 func onAny[T any](s *store, do func(*session) (T, error)) (T, error) {
 	for again := true; ; again = false {
 		open, err := s.any()

@@ -21,13 +21,13 @@ func (s *session) prove(sent time.Time) {
 	}
 }
 
-// keep adds the parameter more to the number of held entries. After a new grant, the expiry timer starts again, even
-// if a long wait has passed since the last proof. The session then gets half a timeout for its next proof.
-func (s *session) keep(more int) {
+// keep adds change to the number of held entries. After a new grant, the expiry timer starts again, even if a long wait
+// has passed since the last proof. The session then gets half a timeout for its next proof.
+func (s *session) keep(change int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.granted += more
-	if more > 0 {
+	s.granted += change
+	if change > 0 {
 		s.kept = time.Now()
 	}
 	s.plan()
@@ -65,12 +65,11 @@ func (s *session) expire() {
 	}
 }
 
-// provenSince reports whether a majority of the servers has answered a request that was sent at the instant then or
-// later.
-func (s *session) provenSince(then time.Time) bool {
+// provenSince reports whether a majority of the servers has answered a request that was sent at the instant t or later.
+func (s *session) provenSince(t time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.proven.Before(then)
+	return !s.proven.Before(t)
 }
 
 // check asks a majority of the servers whether a node exists.

@@ -22,7 +22,7 @@ type ended struct {
 }
 
 // remove starts to delete the entry's node, and retries in the background until it is certainly deleted. If the
-// parameter done is not empty, it also records that tick.
+// parameter done is not empty, it is a tick, which remove also records.
 func (e *entry) remove(done string) *removal {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()

@@ -58,19 +58,19 @@ type renewing struct {
 	at int // index in the outcomes
 }
 
-// parts splits the list all into several lists, so that the operations of each list fit into one request.
-func parts(all []renewing) (parts [][]renewing) {
+// parts splits the renewals into several lists, so that the operations of each list fit into one request.
+func parts(renewals []renewing) (parts [][]renewing) {
 	const most = sendBuffer / 2
 	size, from := 0, 0
-	for i, r := range all {
+	for i, r := range renewals {
 		const around = 32 // bytes of an operation besides its path
 		size += len(r.path) + around
 		if size > most && i > from {
-			parts = append(parts, all[from:i])
+			parts = append(parts, renewals[from:i])
 			size, from = len(r.path)+around, i
 		}
 	}
-	return append(parts, all[from:])
+	return append(parts, renewals[from:])
 }
 
 // renew sets the outcomes of some grants of one session.

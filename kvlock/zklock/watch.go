@@ -88,16 +88,16 @@ func (w *watch) refused() error {
 	return nil
 }
 
-// outlived reports whether the node of the watch mine certainly existed when the node of the watch other was deleted.
-// On one connection, the servers send events in the order in which they happened, so no request is needed.
-func (s *session) outlived(mine, other *watch) bool {
+// outlived reports whether the node of the watch a certainly existed when the node of the watch b was deleted. On one
+// connection, the servers send events in the order in which they happened, so no request is needed.
+func (s *session) outlived(a, b *watch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-mine.fired:
+	case <-a.fired:
 		return false
 	default:
-		return other.deleted > 0 && other.deleted == mine.stood
+		return b.deleted > 0 && b.deleted == a.stood
 	}
 }
 

@@ -59,9 +59,9 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 	return w.Conn.SetReadDeadline(t)
 }
 
-// silentSince reports whether the connection has received nothing since the time then.
-func (w *wire) silentSince(then time.Time) bool {
-	return !w.opened.Add(time.Duration(w.heard.Load())).After(then)
+// silentSince reports whether the connection has received nothing since t.
+func (w *wire) silentSince(t time.Time) bool {
+	return !w.opened.Add(time.Duration(w.heard.Load())).After(t)
 }
 
 // dialNext opens a connection. After all servers have failed, it waits before the next round of attempts, longer each

@@ -37,9 +37,9 @@ CREATE TABLE IF NOT EXISTS rowlock_lease_meta (
     id                TINYINT        NOT NULL PRIMARY KEY CHECK (id = 1),
     floor             BIGINT         NOT NULL, -- every future grant has a larger token than this number
     epoch             VARBINARY(255) NOT NULL, -- identifies the server that grants the locks; empty before the first grant
-    quarantined_until DATETIME(6)    NOT NULL, -- until this time no lock is granted, because the epoch has changed
-    -- The largest TTL plus hand-over delay, or minimum hold, of all grants so far, in microseconds; at least a minute. When the epoch changes,
-    -- no lock is granted for this time, because the new server may not know the last grants.
+    quarantined_until DATETIME(6)    NOT NULL, -- until this time no lock is granted, because another server has begun to grant locks
+    -- The largest TTL plus hand-over delay, or minimum hold, of all grants so far, in microseconds; at least a minute. When another
+    -- server begins to grant locks, no lock is granted for this time, because the new server may not know the last grants.
     longest_ttl_us    BIGINT         NOT NULL
 ) ENGINE = InnoDB;
 

@@ -33,18 +33,18 @@ CREATE TABLE rowlock_lease_meta (
     id                smallint    PRIMARY KEY CHECK (id = 1),
     floor             bigint      NOT NULL, -- every future grant has a larger token than this number
     epoch             text        NOT NULL, -- identifies the server that grants the locks: system identifier/timeline/start; empty before the first grant
-    quarantined_until timestamptz NOT NULL, -- until this time no lock is granted, because the epoch has changed
-    -- The largest TTL plus hand-over delay, or minimum hold, of all grants so far, in microseconds; at least a minute. When the epoch changes,
-    -- no lock is granted for this time, because the new server may not know the last grants.
+    quarantined_until timestamptz NOT NULL, -- until this time no lock is granted, because another server has begun to grant locks
+    -- The largest TTL plus hand-over delay, or minimum hold, of all grants so far, in microseconds; at least a minute. When another
+    -- server begins to grant locks, no lock is granted for this time, because the new server may not know the last grants.
     longest_ttl_us    bigint      NOT NULL
 );
 
 INSERT INTO rowlock_lease_meta (id, floor, epoch, quarantined_until, longest_ttl_us)
 VALUES (1, 0, '', '-infinity', 60000000);
 
--- Returns true if this server has the timeline and the start time of the epoch. The last 25 characters of an epoch are
--- the timeline (8 digits), a slash, and the start time (16 digits). The function does not compare the system
--- identifier, because reading the identifier opens a file (8 us). Callers read the identifier only if the timeline or
+-- Returns true if this server has the timeline and the start time in the column epoch. The last 25 characters
+-- of that column are the timeline (8 digits), a slash, and the start time (16 digits). The function does not compare the
+-- system identifier, because reading the identifier opens a file (8 us). Callers read the identifier only if the timeline or
 -- the start time has changed. pg_control_checkpoint() would be cheaper than pg_walfile_name(), but still returns the
 -- old timeline for some time after a promotion. The function must be VOLATILE, because it calls volatile functions:
 -- otherwise PostgreSQL does not inline it.

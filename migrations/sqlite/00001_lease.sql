@@ -29,9 +29,9 @@ CREATE TABLE rowlock_lease_meta (
     id                INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
     floor             INTEGER NOT NULL, -- every future grant has a larger token than this number
     epoch             TEXT    NOT NULL, -- identifies the database that grants the locks; empty before the first grant
-    quarantined_until INTEGER NOT NULL, -- until this time no lock is granted, because the epoch has changed
-    -- The largest TTL plus hand-over delay, or minimum hold, of all grants so far, in microseconds; at least a minute. When the epoch changes,
-    -- no lock is granted for this time, because the new server may not know the last grants.
+    quarantined_until INTEGER NOT NULL, -- until this time no lock is granted, because the table was copied from another kind of database
+    -- The largest TTL plus hand-over delay, or minimum hold, of all grants so far, in microseconds; at least a minute. If the table was
+    -- copied from another kind of database, no lock is granted for this time, because the copy may lack the last grants.
     longest_ttl_us    INTEGER NOT NULL
 );
 

@@ -329,8 +329,8 @@ func overlap(f *forge) {
 	second.released()
 }
 
-// Declared exceptions are not violations: a lease that ended by a forced release, a lease that a fault of the store ended
-// although the store does not promise to withstand that fault, and a token that is smaller because the store lost its memory.
+// Declared exceptions are not violations: a lease that ended by a forced release, a lease that ended by a fault which
+// the store does not promise to withstand, and a token that is smaller because the store lost its data.
 func TestWhatIsDeclaredIsExplained(t *testing.T) {
 	f := sound()
 	f.Meta.Expect.Overlap, f.Meta.Expect.Regress = []string{"server kill"}, []string{"server kill"}
@@ -469,8 +469,8 @@ func TestAnAnswerThatComesAfterTheSuccessors(t *testing.T) {
 	assert.Equal(t, 1, v.Broken)
 }
 
-// If the answer with a grant arrives after the holder's deadline, the holder never trusts its lease. So the lease overlaps
-// no other lease.
+// If the answer with a grant arrives after the holder's deadline, the holder never trusts its lease. So the lease does
+// not overlap another lease.
 func TestAnAnswerAfterTheDeadlineIsNeverTrusted(t *testing.T) {
 	f := sound()
 	first := f.ask(1, "churn-0").granted()
@@ -507,7 +507,7 @@ func TestAGrantDuringAKillHasNoPlace(t *testing.T) {
 	assert.Positive(t, newBook(f.Run).realTime().Broken)
 }
 
-// A fault explains no violation if it hit another worker, or if the store must withstand the fault.
+// A fault does not explain violations if it hit another worker, or if the store must withstand the fault.
 func TestOtherFaultsExplainNothing(t *testing.T) {
 	for _, e := range []history.Event{
 		{Kind: history.Fault, Outcome: "reset"},

@@ -141,11 +141,11 @@ func (b *book) wakeUps() (v *Verdict, took []time.Duration) {
 	return v, took
 }
 
-// limitAfter returns the instant from plus the duration long, plus the duration of the faults. It counts all faults
-// between one TTL before from and the returned instant.
-func (b *book) limitAfter(from, long int64) int64 {
-	for limit := from + long; ; {
-		later := from + long + b.disturbed(from-int64(b.Meta.TTL), limit)
+// limitAfter returns the instant start plus the duration length, plus the duration of the faults. It counts all faults
+// between one TTL before start and the returned instant.
+func (b *book) limitAfter(start, length int64) int64 {
+	for limit := start + length; ; {
+		later := start + length + b.disturbed(start-int64(b.Meta.TTL), limit)
 		if later <= limit {
 			return limit
 		}
@@ -153,9 +153,9 @@ func (b *book) limitAfter(from, long int64) int64 {
 	}
 }
 
-// waiting returns a request for name, or nil if there is none. The request was sent before the instant asked, and had
-// no answer at the instant at.
-func (b *book) waiting(name string, asked, at int64) *attempt {
+// waiting returns a request for name, or nil if there is none. The request was sent at the instant since or earlier,
+// and had no answer at the instant at.
+func (b *book) waiting(name string, since, at int64) *attempt {
 	for _, a := range b.attempts {
 		end := b.ended
 		for _, known := range []int64{a.granted, a.refused.At, b.deaths[a.worker]} {
@@ -163,7 +163,7 @@ func (b *book) waiting(name string, asked, at int64) *attempt {
 				end = min(end, known)
 			}
 		}
-		if a.name == name && a.asked <= asked && end > at {
+		if a.name == name && a.asked <= since && end > at {
 			return a
 		}
 	}

@@ -33,8 +33,8 @@ func (a *attempt) holds(at int64) bool {
 }
 
 // slotHolders checks that at any moment at most as many holders trust their leases as there are slots. It counts the
-// holders of all slots together. The result most is the largest number of holders at the same time.
-func (b *book) slotHolders() (v *Verdict, most int) {
+// holders of all slots together. The result largest is the largest number of holders at the same time.
+func (b *book) slotHolders() (v *Verdict, largest int) {
 	v = &Verdict{ID: "S14", Property: "never more holders than slots trust their leases", Need: true}
 	var of, live []*attempt
 	for _, name := range b.names() {
@@ -52,9 +52,9 @@ func (b *book) slotHolders() (v *Verdict, most int) {
 				n++
 			}
 		}
-		if most = max(most, n); n > slots {
+		if largest = max(largest, n); n > slots {
 			v.broken("%s: with token %d of %s, %d holders trusted their leases", a.name, a.token, a.try, n)
 		}
 	}
-	return v, most
+	return v, largest
 }

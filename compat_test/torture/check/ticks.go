@@ -10,19 +10,19 @@ import (
 // done reports whether a call of Once reported that it has done its tick.
 func (a *attempt) done() bool { return a.tick != 0 && a.released.Outcome == history.OK }
 
-// repeats reports whether the call a does a tick again that an earlier call has reported as done. The parameter before
+// repeats reports whether the call a does a tick again that an earlier call has reported as done. The parameter earlier
 // is that earlier call. When a tick is done, all earlier ticks count as done, too. The result is false if a fault may
 // explain the repetition, or if the name may have been pruned in between.
-func (b *book) repeats(a, before *attempt) bool {
-	if before == nil || a == before || a.tick > before.tick {
+func (b *book) repeats(a, earlier *attempt) bool {
+	if earlier == nil || a == earlier || a.tick > earlier.tick {
 		return false
 	}
 	for _, f := range b.faults {
-		if slices.Contains(b.Meta.Expect.Forget, f.kind) && f.end >= before.release && f.begin <= a.granted {
+		if slices.Contains(b.Meta.Expect.Forget, f.kind) && f.end >= earlier.release && f.begin <= a.granted {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(b.prunings, func(f fault) bool { return f.end >= before.release && f.begin <= a.granted })
+	return !slices.ContainsFunc(b.prunings, func(f fault) bool { return f.end >= earlier.release && f.begin <= a.granted })
 }
 
 // ticked returns an empty verdict for a property of ticks.
@@ -61,8 +61,8 @@ func (b *book) doneOnce() *Verdict {
 }
 
 // doneForGood checks what the calls of Once decided. After a tick was reported as done, nobody begins to do it again.
-// If a call learns that its tick is done, an earlier call must have done this tick or a later one: that call's job must
-// have written, and the call must have sent its release.
+// If a call learns that its tick is done, an earlier call must have done this tick or a later one. The job of the
+// earlier call must have written, and the earlier call must have sent its release.
 func (b *book) doneForGood() *Verdict {
 	v := b.ticked("S16", "a tick is done for good, and only if its job ran")
 	var last *attempt

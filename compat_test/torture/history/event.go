@@ -87,8 +87,8 @@ type Event struct {
 	Token  int64  `json:"t,omitempty"`
 	Nonce  string `json:"x,omitempty"`
 	Until  int64  `json:"u,omitempty"` // the end of trust; never later than the library reports
-	// Late is how long after the end of trust the lease still reported that it was held. If the library is correct, Late is at
-	// most zero.
+	// Late is the time between the end of trust and the last report of the lease that it was held. If the library is
+	// correct, Late is at most zero.
 	Late     int64  `json:"late,omitempty"`
 	Victim   int    `json:"victim,omitempty"`
 	Hit      bool   `json:"hit,omitempty"` // true if the fault hit the worker or server that it was meant for

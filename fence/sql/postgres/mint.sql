@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace, $2 resource, $3 nonce, $4 domain.
 -- Result: none.
--- Promise: waits for every transaction that has checked the mark, and then locks it. If the mark is of the same domain, gives it a larger token, which is at least the microseconds since 1970.
+-- Promise: waits for every transaction that has checked the mark, and then locks it. If the mark is of the same domain, the statement gives it a larger token, which is at least the microseconds since 1970.
 WITH turn AS MATERIALIZED (
     -- While a transaction has this advisory lock or waits for it, every later check fails: see check.sql.
     SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(

@@ -33,15 +33,14 @@ func measureClock(ctx context.Context, ask func(context.Context) (time.Time, err
 	return ahead, quickest / 2, nil
 }
 
-// clockCheck compares the clock of a server with the clock of this machine. The parameter of contains the name of the
-// server.
-func clockCheck(of string, ask func(context.Context) (time.Time, error)) check {
+// clockCheck compares the clock of a server with the clock of this machine. The parameter server is the server's name.
+func clockCheck(server string, ask func(context.Context) (time.Time, error)) check {
 	return check{"clock", func(ctx context.Context, r *Report) error {
 		ahead, giveOrTake, err := measureClock(ctx, ask)
 		if err != nil {
 			return err
 		}
-		r.clock(of, ahead, giveOrTake)
+		r.clock(server, ahead, giveOrTake)
 		return nil
 	}}
 }

@@ -105,10 +105,10 @@ func (s database) poolerCheck(ctx context.Context, r *Report) error {
 	case told == pid:
 		r.ok("pooler", "no pooler was detected")
 	case s.At.Session != "":
-		r.problem("pooler", fmt.Sprintf("a pooler is in between (the login reported process %d, and process %d answers): a session lock would belong to another client with the next statement", told, pid),
+		r.problem("pooler", fmt.Sprintf("the connection goes through a pooler (the login reported process %d, and process %d answers): with the next statement, a session lock would belong to another client", told, pid),
 			"name the server itself in --store, or keep locks as lease rows (--store postgres://…), which need no session")
 	default:
-		r.warn("pooler", fmt.Sprintf("a pooler is in between (the login reported process %d, and process %d answers): locks are safe, but LISTEN does not work through it, so waiters have to poll", told, pid),
+		r.warn("pooler", fmt.Sprintf("the connection goes through a pooler (the login reported process %d, and process %d answers): locks are safe, but LISTEN does not work through it, so waiters have to poll", told, pid),
 			"if jobs wait for each other, name the server itself in --store")
 	}
 	return nil

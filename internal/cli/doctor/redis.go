@@ -35,7 +35,7 @@ func redisChecks(client redis.UniversalClient, prefix string) []check {
 	}
 }
 
-// eachPrimary calls do for the server, or for each primary of a Cluster, one after the other.
+// eachPrimary calls the function do for the server, or for each primary of a Cluster, one after the other.
 func eachPrimary(ctx context.Context, client redis.UniversalClient, do func(context.Context, string, *redis.Client) error) error {
 	switch c := client.(type) {
 	case *redis.Client:

@@ -85,8 +85,8 @@ func Failf(code int, format string, args ...any) error {
 // Usagef returns an error for an invalid command line.
 func Usagef(format string, args ...any) error { return Failf(Usage, format, args...) }
 
-// OfAcquire adds the exit code to an error of rowlock.New or Acquire. If the error is none of the library's known
-// outcomes, an option or a name is invalid, and the code is Usage.
+// OfAcquire adds the exit code to an error of rowlock.New or Acquire. Any error that is not one of the library's known
+// outcomes reports an invalid option or name, and gets the code Usage.
 func OfAcquire(err error) error {
 	switch {
 	case errors.Is(err, rowlock.ErrUnavailable):

@@ -102,7 +102,7 @@ func Within(list []Outer, store, namespace string, names []string) error {
 	return nil
 }
 
-// under returns the environment of a command that runs under lease. It replaces the variables of an outer run. If a
+// under returns the environment of a command that runs under the lease. It replaces the variables of an outer run. If a
 // variable occurred twice, some programs would read the first value and others the last.
 func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string) system.Environment {
 	const layout = "2006-01-02T15:04:05.000Z07:00"

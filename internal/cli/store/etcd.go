@@ -11,7 +11,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// silence is how long a connection to etcd may be idle before the client checks it. gRPC permits no smaller value.
+// silence is how long a connection to etcd may be idle before the client checks it. gRPC does not permit a smaller
+// value.
 const silence = 10 * time.Second
 
 func etcdKind(form string, secure bool) kind {

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Parameters: KEYS[1] the lock, which is also the name of its channel; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce; token, or 0 for any token; minimum hold in microseconds; retention in milliseconds; the text with which the names of waiters' channels begin; 1 if subscribers may be connected to other servers; the tick to record, or an empty text.
 -- Result: 1 if this request or an earlier one has released the lock; 0 if the grant is unknown.
--- Promise: the release of a share ends only this share, and the release of the last share frees the lock. May be repeated for five minutes, after which a lock without a tick is deleted. Records the tick, and then the lock's key does not expire. The record's token is at least as large as the lock's token. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for that waiter for 50 ms. If no waiter was notified, notifies all subscribers of the lock's channel.
+-- Promise: the release of a share ends only this share, and the release of the last share frees the lock. May be repeated for five minutes, after which a lock without a tick is deleted. Records the tick, and then the lock's key does not expire. The record's token is at least as large as the lock's token. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for that waiter for 50 ms. If no waiter was notified, the script notifies all subscribers of the lock's channel.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for', 'done', 'readers')
 local function record()
     redis.call('HSET', KEYS[1], 'done', ARGV[7])

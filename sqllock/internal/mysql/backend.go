@@ -139,8 +139,8 @@ var errNoAutocommit = errors.New("autocommit is off in the session: locks need a
 
 // Some verdicts of look.sql say that the server cannot grant any lock yet. mends returns a function for each of these
 // verdicts, which removes the obstacle or returns an error. For example, the verdict OtherEpoch means that the meta row
-// belongs to another server, and its function stores the epoch of this server. The parameter closedFor is the time, in
-// microseconds, for which the grant could keep the lock unavailable.
+// belongs to another server, and its function stores the identity of this server. The parameter closedFor is the time,
+// in microseconds, for which the grant could keep the lock unavailable.
 func mends(ctx context.Context, s *server, closedFor int64) map[sqlbase.Verdict]func() error {
 	return map[sqlbase.Verdict]func() error{
 		sqlbase.OtherEpoch: func() error {

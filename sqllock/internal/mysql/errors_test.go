@@ -10,9 +10,10 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Promise 6: the outcome of a statement is unknown if a proxy reports that it has lost the server, or another error
-// of its own. In this test a trigger produces these errors. ProxySQL returns 2013 when the server dies after a
-// statement was sent, and MaxScale returns 2003. ProxySQL returns 9001 when it finds no other server.
+// Promise 6 of docs/guarantees.md: the outcome of a statement is unknown if a proxy reports that it has lost the
+// server, or another error of its own. In this test a trigger produces these errors. ProxySQL returns 2013 when the
+// server dies after a statement was sent, and MaxScale returns 2003. ProxySQL returns 9001 when it finds no other
+// server.
 func TestMySQLAProxysErrorLeavesTheOutcomeUnknown(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))

@@ -11,7 +11,8 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Promise 11: ten statements renew ten thousand leases. The session's counter shows how many statements ran.
+// Promise 11 of docs/guarantees.md: ten statements renew ten thousand leases. The session's counter shows how many
+// statements ran.
 func TestMySQLRenewsTenThousandWithTenStatements(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		const leases = 10_000

@@ -31,12 +31,12 @@ func (a *looked) dest() []any {
 // shortest quarantine after a failover, which is one minute, because longest_ttl_us is never smaller.
 const metaSeenFor = 10 * time.Second
 
-// metaSeen stores an earlier read of a meta row that permitted grants. The stored epoch was the epoch of the server,
-// the quarantine was over, and longest_ttl_us was not less than the field closedFor. Grants rely on that read because
-// reading the meta row in each acquire would cost 20 µs on MySQL and 60 µs on MariaDB. This is safe. acquire.sql
-// compares the server with the stored epoch, and grants nothing on another server. After a failover, the new server
-// changes the meta row, and grants nothing for at least a minute. After metaSeenFor, every process reads the meta row
-// again, which is well within that minute.
+// metaSeen stores an earlier read of a meta row that permitted grants. The column epoch contained the identity of the
+// server, the quarantine was over, and longest_ttl_us was not less than the field closedFor. Grants rely on that read
+// because reading the meta row in each acquire would cost 20 µs on MySQL and 60 µs on MariaDB. This is safe.
+// acquire.sql compares the server with the identity that look.sql read, and grants nothing on another server. After a
+// failover, the new server changes the meta row, and grants nothing for at least a minute. After metaSeenFor, every
+// process reads the meta row again, which is well within that minute.
 type metaSeen struct {
 	metaRow
 	closedFor int64     // in microseconds

@@ -33,8 +33,8 @@ func TestMySQLRefusedAcquireWritesNothing(t *testing.T) {
 	})
 }
 
-// rowsModified returns how many rows the transaction tx has changed. It reads a system table until tx appears there.
-// The server caches that table, and updates the cache only if no session has read it for 100 ms.
+// rowsModified returns how many rows the transaction tx has changed. It reads a system table until tx appears in the
+// table. The server caches that table, and updates the cache only if no session has read it for 100 ms.
 func rowsModified(t *testing.T, tx *sql.Tx) (n int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -154,7 +154,7 @@ func TestMySQLALineThatIsFull(t *testing.T) {
 }
 
 // A dead waiter delays the others at most three times, by 50 ms each. When it has not confirmed for three seconds that
-// it waits, it delays no other waiter.
+// it waits, it does not delay other waiters.
 func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		dead, other := on(f.db), on(f.db)

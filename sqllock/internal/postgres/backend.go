@@ -357,7 +357,7 @@ func unsealable(err error) bool {
 	}
 }
 
-// adopt stores the server's epoch in the meta row, so that this server can grant locks. This happens once for each
+// adopt stores the server's identity in the meta row, so that this server can grant locks. This happens once for each
 // start of a server and each table. adopt reads the version first, so that a server that only imitates PostgreSQL is
 // never adopted and grants nothing.
 func (p *Backend) adopt(ctx context.Context) error {

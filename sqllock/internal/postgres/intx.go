@@ -68,7 +68,7 @@ func (p *Backend) createInTx(ctx context.Context, tx sqlbase.Querier, key driver
 	return sqlbase.Answer{}, err
 }
 
-// adoptOutside stores the epoch of the new server in the meta row, which begins the quarantine. It uses a separate
+// adoptOutside stores the identity of the new server in the meta row, which begins the quarantine. It uses a separate
 // transaction, because the quarantine must remain even if the caller rolls back its own transaction.
 func (p *Backend) adoptOutside(ctx context.Context, key driver.Key) error {
 	bounded, cancel := context.WithTimeout(ctx, adoptLimit)

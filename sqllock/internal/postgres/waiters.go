@@ -106,22 +106,23 @@ func (s *waiters) asks(r driver.Request) (a asking) {
 	return a
 }
 
-// answered records the answer a to the request of a waiter. The parameter by is the row of that waiter. The parameter
-// deposited says whether the statement wrote the request into the row. The result anew reports whether the row must be
-// written again, because no release can notify it. If the lock was reserved for another process that did not acquire
-// it, that process may be dead, so its row is deleted. If that process is alive, it soon writes its row again.
-func (s *waiters) answered(by *row, a sqlbase.Answer, deposited bool) (anew bool) {
+// answered records the answer a to the request of a waiter. The parameter waiting is the row of that waiter. The
+// parameter deposited says whether the statement wrote the request into the row. The result anew reports whether the
+// row must be written again, because no release can notify it. If the lock was reserved for another process that did
+// not acquire it, that process may be dead, so its row is deleted. If that process is alive, it soon writes its row
+// again.
+func (s *waiters) answered(waiting *row, a sqlbase.Answer, deposited bool) (anew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.Missed != "" {
-		s.dead[a.Missed] = by.key
+		s.dead[a.Missed] = waiting.key
 		s.listener.poke()
 	}
 	if a.Verdict == sqlbase.Granted {
-		by.granted()
+		waiting.granted()
 		return false
 	}
-	return by.refused(deposited)
+	return waiting.refused(deposited)
 }
 
 // granted records that this process was granted the lock of key, by a hand-over within the process or by a release.
@@ -228,9 +229,9 @@ type work struct {
 }
 
 // due returns the rows to write or delete now. The parameter tick is true once a second: the rows of all waiters are
-// then written. Rows that are kept in case a waiter returns are deleted when tick is true, or at once if the parameter
-// keep is false. The result idle reports that no row is left. In that case the method has called the function end, and
-// the next waiter starts the listener again.
+// then written. Rows that are kept in case a waiter returns are deleted when the parameter tick is true, or at once if
+// the parameter keep is false. The result idle reports that no row is left. In that case the method has called the
+// function end, and the next waiter starts the listener again.
 func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ const (
 	NotHeld    Verdict = "not held"
 	Missing    Verdict = "missing"
 	Again      Verdict = "again"
-	OtherEpoch Verdict = "epoch" // the epoch in the meta row is not the epoch of this server
+	OtherEpoch Verdict = "epoch" // the column epoch of the meta row identifies another server
 	LongerTTL  Verdict = "ttl"   // the lease would be longer than longest_ttl_us in the meta row
 	Leased     Verdict = "leased"
 	MinHold    Verdict = "min hold"
@@ -92,10 +92,10 @@ func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecon
 const (
 	looks     = 3                    // how many times an attempt runs at most, if the verdict is Contended each time
 	lookDelay = 2 * time.Millisecond // the delay between these runs, without jitter
-	mends     = 5                    // how many repairs an attempt makes at most, such as storing a new epoch
+	mends     = 5                    // how many repairs an attempt makes at most, such as storing the identity of a new server
 )
 
-var errUnsettled = errors.New("the epoch of the lock table keeps changing: are there two primaries?")
+var errUnsettled = errors.New("the server that grants the locks keeps changing: are there two primaries?")
 
 // Settle calls the function ask until the answer is final for the caller. If the map mend has a repair for the verdict,
 // Settle calls the repair and then retries the call. If the verdict is Contended, because another process intervened,

@@ -42,15 +42,15 @@ func NewReserve(open func() (*Spare, error)) *Reserve {
 	return &Reserve{open: open, releasing: make(chan struct{}, 1)}
 }
 
-// ReserveFor returns a reserve for a handle of database/sql. The function by returns the querier for the reserve's
+// ReserveFor returns a reserve for a handle of database/sql. The function querier returns the querier for the reserve's
 // own handle.
-func ReserveFor(db *sql.DB, by func(*sql.DB) Querier) *Reserve {
+func ReserveFor(db *sql.DB, querier func(*sql.DB) Querier) *Reserve {
 	if sqlhandle.Connector(db) == nil {
 		return &Reserve{}
 	}
 	return NewReserve(func() (*Spare, error) {
 		one := sqlhandle.OpenOne(db, ConnectLimit)
-		return &Spare{Q: by(one), Close: func() { _ = one.Close() }}, nil
+		return &Spare{Q: querier(one), Close: func() { _ = one.Close() }}, nil
 	})
 }
 
@@ -62,8 +62,8 @@ func WarningsOf(db *sql.DB) []string {
 	return sqlhandle.Warnings(db)
 }
 
-// lend runs work on the reserve's connection. A renewal takes the connection at once, and a release waits until no
-// other release uses the reserve. So on the connection itself a renewal waits for at most one release.
+// lend runs the function work on the reserve's connection. A renewal takes the connection at once, and a release waits
+// until no other release uses the reserve. So on the connection itself a renewal waits for at most one release.
 func (r *Reserve) lend(ctx context.Context, renews bool, work func(Querier) error) error {
 	if !renews {
 		waits, cancel := HalfOf(ctx)
@@ -189,9 +189,9 @@ func (q reservedQuerier) Exec(ctx context.Context, statement string, args ...any
 	return r, err
 }
 
-// lend runs work through the pool, or through the reserve while all connections of the pool are in use. If the reserve
-// cannot connect within half of the time until ctx's deadline, because the server accepts no further connection, lend
-// uses the pool.
+// lend runs the function work through the pool, or through the reserve while all connections of the pool are in use. If
+// the reserve cannot connect within half of the time until ctx's deadline, because the server accepts no further
+// connection, lend uses the pool.
 func (q reservedQuerier) lend(ctx context.Context, work func(Querier) error) error {
 	if q.reserve.open == nil || !q.usage().full() {
 		return work(q.pool)

@@ -17,12 +17,12 @@ const (
 	LongRetry = 10 * time.Second
 )
 
-// Retry calls the given function until it succeeds or returns an error that must not be retried. The parameter again is
-// a function that returns true for an error to retry. Such an error means that the call had no effect. The delay
-// between two calls is random. Retry stops shortly before ctx's deadline, and after [LongRetry] at the latest. It then
-// returns the last error, marked [driver.NotApplied].
-func Retry(ctx context.Context, again func(error) bool, once func() error) error {
-	return RetryWithin(ctx, LongRetry, again, once)
+// Retry calls the given function until it succeeds or returns an error that must not be retried. The function retryable
+// returns true for an error to retry. Such an error means that the call had no effect. The delay between two calls is
+// random. Retry stops shortly before ctx's deadline, and after [LongRetry] at the latest. It then returns the last
+// error, marked [driver.NotApplied].
+func Retry(ctx context.Context, retryable func(error) bool, once func() error) error {
+	return RetryWithin(ctx, LongRetry, retryable, once)
 }
 
 // RetryWithin is like [Retry], with limit instead of [LongRetry].

@@ -57,9 +57,9 @@ const (
 	several            // the statements run in one transaction: all of them take effect, or none
 )
 
-// write runs work on a connection. With a write-ahead log the statements are prepared, and run in a transaction. The
-// statements must run on the connection whose busy timeout was shortened. database/sql lets the caller choose the
-// connection of a prepared statement only in a transaction.
+// write runs the function work on a connection. With a write-ahead log the statements are prepared, and run in a
+// transaction. The statements must run on the connection whose busy timeout was shortened. database/sql lets the caller
+// choose the connection of a prepared statement only in a transaction.
 func (f *file) write(ctx context.Context, how writing, work func(sqlbase.Querier) error) error {
 	wal := f.wal()
 	if wal {
@@ -109,9 +109,9 @@ func (f *file) takeTurn(ctx context.Context) (end func()) {
 	return func() {}
 }
 
-// transact runs work in a transaction with prepared statements. The first statement takes the file's write lock. The
-// end of ctx does not interrupt the transaction: the transaction is short, and interrupting it would close the
-// connection.
+// transact runs the function work in a transaction with prepared statements. The first statement takes the file's write
+// lock. The end of ctx does not interrupt the transaction: the transaction is short, and interrupting it would close
+// the connection.
 func (f *file) transact(ctx context.Context, conn *sql.Conn, work func(sqlbase.Querier) error) error {
 	if err := ctx.Err(); err != nil {
 		return driver.NotApplied(err)
@@ -136,8 +136,8 @@ func (f *file) transact(ctx context.Context, conn *sql.Conn, work func(sqlbase.Q
 	return nil
 }
 
-// immediately runs work in a transaction that takes the file's write lock when it begins. If it is uncertain whether
-// the transaction has ended, the function closes the connection.
+// immediately runs the function work in a transaction that takes the file's write lock when it begins. If it is
+// uncertain whether the transaction has ended, the function closes the connection.
 func immediately(ctx context.Context, conn *sql.Conn, work func(q sqlbase.Querier) error) error {
 	q := sqlbase.On(conn)
 	if _, err := q.Exec(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -158,7 +158,8 @@ func immediately(ctx context.Context, conn *sql.Conn, work func(q sqlbase.Querie
 	return err
 }
 
-// read runs work that only reads. With a write-ahead log, readers wait for no writer, and need no busy timeout.
+// read runs the function work, which only reads. With a write-ahead log, readers wait for no writer, and need no busy
+// timeout.
 func (f *file) read(ctx context.Context, limit time.Duration, work func(sqlbase.Querier) error) error {
 	if !f.wal() {
 		return f.within(ctx, limit, func(conn *sql.Conn) error { return work(sqlbase.On(conn)) })
@@ -181,7 +182,7 @@ func (f *file) exec(ctx context.Context, verb string, args ...any) error {
 	})
 }
 
-// call runs work on a connection. It retries until ctx's deadline is near.
+// call runs the function work on a connection. It retries until ctx's deadline is near.
 func (f *file) call(ctx context.Context, work func(sqlbase.Querier) error) error {
 	return f.within(ctx, sqlbase.LongRetry, func(conn *sql.Conn) error { return work(sqlbase.On(conn)) })
 }
@@ -190,7 +191,7 @@ func (f *file) within(ctx context.Context, limit time.Duration, work func(*sql.C
 	return sqlbase.RetryWithin(ctx, limit, sqlitefile.Busy, func() error { return f.once(ctx, work) })
 }
 
-// once runs work on a connection with a short busy timeout. It does not retry.
+// once runs the function work on a connection with a short busy timeout. It does not retry.
 func (f *file) once(ctx context.Context, work func(*sql.Conn) error) (err error) {
 	conn, err := f.db.Conn(ctx)
 	if err != nil {

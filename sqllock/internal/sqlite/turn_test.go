@@ -20,7 +20,7 @@ func TestWritersOfOneProcessTakeTurns(t *testing.T) {
 		assert.Equal(t, time.Millisecond, time.Since(begin), "the turn ends with the first writer")
 
 		begin = time.Now()
-		f.takeTurn(t.Context())() // gives no turn back, because it got none
+		f.takeTurn(t.Context())() // does not give a turn back, because it got none
 		assert.Equal(t, turnWait, time.Since(begin))
 		assert.Len(t, f.turn, 1, "the turn still belongs to the second writer")
 		end()

@@ -135,7 +135,7 @@ func (ws *waiters) refused(ctx context.Context, key driver.Key, w *waiter) {
 	_ = ws.writeRow(ctx, w, single, func(q sqlbase.Querier) error { return ws.upsertRow(ctx, q, key, w) })
 }
 
-// writeRow runs work, which writes the row of w. After a success it records the time in w.
+// writeRow runs the function work, which writes the row of w. After a success it records the time in w.
 func (ws *waiters) writeRow(ctx context.Context, w *waiter, n statements, work func(sqlbase.Querier) error) error {
 	now := time.Now()
 	err := ws.file.write(ctx, writing{limit: writerWait, durability: unflushed, statements: n}, work)

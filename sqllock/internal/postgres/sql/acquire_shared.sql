@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace; $2 name; $3 nonce; $4 holder; $5 note; $6 TTL in microseconds; $7 the id of the waiter's row, or NULL.
--- Result: the columns of acquire.sql, and then: how many waiters have waited longer; the id of the waiter that the lock was reserved for and that did not acquire it, or an empty text.
+-- Result: the columns of acquire.sql, and then: how many waiters have waited longer; the id of the waiter that missed its reservation of the lock, or an empty text.
 -- Promise: grants a share and keeps the other shares that have not expired, or writes nothing. The first share raises the token, and later shares join. A share joins only if no writer waits. A lock that is reserved for this waiter is granted to it. A grant notifies the next waiter. The statement waits for at most 1 s for the row of a shared lock, and for at most 100 ms for any other row. A grant is durable.
 WITH seen AS MATERIALIZED (
     -- The comments in acquire.sql explain the parts that have no comment here. A transaction can lock the row of a free

@@ -1,4 +1,4 @@
--- Parameters: ?1 namespace; ?2 name. Of the grant that was to end: ?3 nonce; ?4 token; ?5 minimum hold in microseconds. Of the grant that was to begin: ?6 nonce; ?7 the time, in microseconds, for which this grant would keep the lock unavailable.
+-- Parameters: ?1 namespace; ?2 name. For the grant that was to end: ?3 its nonce; ?4 its token; ?5 its minimum hold in microseconds. For the grant that was to begin: ?6 its nonce; ?7 the time, in microseconds, for which it would keep the lock unavailable.
 -- Result: one row, or no row if the meta row is missing: verdict, which is the reason why the lock was not handed over ('contended' means that it could be handed over now); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock could be handed over.
 -- Promise: reads only.
 WITH clock AS (

@@ -1,6 +1,6 @@
 -- Parameters: in this order: the shares of one epoch, a JSON array as in renew.sql; the longest TTL of the shares in microseconds, twice; namespace; name; token; the shares again. Names are in base64.
 -- Result: one row changed if all these shares were renewed. If no row changed, renewed_shared.sql reads which shares have ended. Error 1205: another transaction has locked the row.
--- Promise: renews all of these shares, or none of them if one has ended. It changes no other share. It waits for no other transaction.
+-- Promise: renews all of these shares, or none of them if one has ended. It does not change other shares. It waits for no other transaction.
 SET STATEMENT innodb_lock_wait_timeout = 0, sql_big_selects = 1 FOR
 UPDATE rowlock_lease AS l
    SET l.readers = JSON_MERGE_PATCH(l.readers, (

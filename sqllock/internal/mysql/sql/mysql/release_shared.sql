@@ -1,6 +1,6 @@
 -- Parameters: in this order: the path of the share, twice; namespace; name; token (0 means any epoch); the path of the share; namespace; name. Names are in base64.
 -- Result: one row changed if the share was ended. If no row changed, share_released_before.sql reads the reason.
--- Promise: ends only this share. If other shares have not expired, the lock stays shared until the last of them expires. Otherwise the lock is released as by release.sql. Assignments are evaluated from left to right: the new value of expires_at says whether the lock stays shared, and held_until has its old value until it is assigned. The statement waits for no other transaction on the row of the lock. If another transaction has locked the row, nothing is changed, and share_released_before.sql returns 'again'.
+-- Promise: ends only this share. If other shares have not expired, the lock stays shared until the last of them expires. Otherwise the lock is released as by release.sql. Assignments are evaluated from left to right. So an assignment reads the new value of expires_at, which says whether the lock stays shared, and reads the old value of held_until. The statement waits for no other transaction on the row of the lock. If another transaction has locked the row, nothing is changed, and share_released_before.sql returns 'again'.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */ rowlock_lease AS l
    SET expires_at = COALESCE(
            IF(JSON_LENGTH(readers) > 1, '1970-01-01' + INTERVAL (

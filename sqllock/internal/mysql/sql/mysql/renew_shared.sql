@@ -1,6 +1,6 @@
 -- Parameters: in this order: the shares of one epoch, a JSON array as in renew.sql; the longest TTL of the shares in microseconds, twice; namespace; name; token; the shares again; namespace; name. Names are in base64.
 -- Result: one row changed if all these shares were renewed. If no row changed, renewed_shared.sql reads which shares have ended.
--- Promise: renews all of these shares, or none of them if one has ended. It changes no other share. It waits for no other transaction on the row of the lock. If another transaction has locked the row, nothing is changed.
+-- Promise: renews all of these shares, or none of them if one has ended. It does not change other shares. It waits for no other transaction on the row of the lock. If another transaction has locked the row, nothing is changed.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */ rowlock_lease AS l
    SET l.readers = JSON_MERGE_PATCH(l.readers, (
            SELECT JSON_OBJECTAGG(CONVERT(g.nonce USING utf8mb4), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + g.ttl)
