@@ -1,7 +1,6 @@
 package inherit_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -140,42 +139,6 @@ func TestAChildTrustsNoLongerThanItsParent(t *testing.T) {
 	}
 	require.NoError(t, b.Release(t.Context(), driver.Grant{Key: l.Key, Nonce: l.Nonce, Token: l.Token}))
 	require.NoError(t, p.Err(), "the parent still has its lease")
-}
-
-// Any number of requests that arrive while a renewal is in progress cause one more renewal.
-func TestOneRenewalAnswersManyChildren(t *testing.T) {
-	t.Parallel()
-	p := newParent(t)
-	p.gate = make(chan struct{})
-	l, _ := serve(t, p)
-	const children = 20
-	arrived, done := make(chan struct{}, children), make(chan error, children)
-	ask := func() {
-		conn, err := net.Dial("unix", l.Keeper)
-		if err == nil {
-			defer conn.Close()
-			_, err = fmt.Fprintf(conn, `{"id":1,"nonce":%q}`+"\n", l.Nonce)
-			arrived <- struct{}{}
-			if err == nil {
-				_, err = bufio.NewReader(conn).ReadString('\n')
-			}
-		}
-		done <- err
-	}
-	go ask()
-	require.Eventually(t, func() bool { return p.renewals.Load() == 1 }, limit, time.Millisecond)
-	for range children - 1 {
-		go ask()
-	}
-	for range children {
-		<-arrived
-	}
-	close(p.gate) // some requests may still be in a buffer of the socket
-	for range children {
-		require.NoError(t, <-done)
-	}
-	assert.GreaterOrEqual(t, p.renewals.Load(), int32(2), "the first renewal was sent before the other requests arrived")
-	assert.Less(t, p.renewals.Load(), int32(children))
 }
 
 // An answer to an earlier request, which the child no longer waits for, does not count as the answer to a later one.

@@ -62,7 +62,7 @@ type Server struct {
 	running sync.WaitGroup
 	slots   chan struct{} // has one element for each open connection
 
-	sending sync.Mutex // locked while a renewal is in progress
+	sending chan struct{} // has an element while a renewal is in progress; its capacity is 1
 	mu      sync.Mutex
 	next    *renewal // the renewal that has not been sent yet; nil if no request waits for one
 }
@@ -91,7 +91,10 @@ func Serve(lease Held, l *Lease) (*Server, error) {
 	// Every later renewal is trusted for at least this time, except shortly before the end of a maximum hold: the time
 	// has passed since the last renewal was sent.
 	l.TTL = time.Until(lease.ExpiresAt())
-	s := &Server{lease: lease, nonce: l.Nonce.String(), folder: folder, socket: socket, slots: make(chan struct{}, mostChildren)}
+	s := &Server{
+		lease: lease, nonce: l.Nonce.String(), folder: folder, socket: socket,
+		slots: make(chan struct{}, mostChildren), sending: make(chan struct{}, 1),
+	}
 	s.over, s.end = context.WithCancel(lease.Context())
 	context.AfterFunc(s.over, func() { _ = socket.Close() })
 	s.running.Go(s.accept)
@@ -190,8 +193,8 @@ func (s *Server) confirm() (time.Duration, error) {
 
 // renew sends a renewal after the renewal in progress, if there is one.
 func (s *Server) renew(r *renewal) {
-	s.sending.Lock()
-	defer s.sending.Unlock()
+	s.sending <- struct{}{}
+	defer func() { <-s.sending }()
 	s.mu.Lock()
 	s.next = nil
 	s.mu.Unlock()
