@@ -47,8 +47,8 @@ The statements are for the database of --data, or for that of --store. This subc
 the run whether it still has its lock, and exits with 79 if not. After any error it prints a line that no database
 accepts, so that a script that ignores the exit code does not write without a check.
 
-The script must stop at the first error: psql needs ON_ERROR_STOP=1, sqlite3 needs -bail, and mysql must not get
---force. The transaction must contain the check and all writes.
+The script must stop at the first error: psql needs ON_ERROR_STOP=1, sqlite3 needs -bail, and mysql must not run with
+its option force. The transaction must contain the check and all writes.
 
   psql       --single-transaction, as above
   mysql      echo "START TRANSACTION; $check"; cat report.sql; echo "COMMIT;"

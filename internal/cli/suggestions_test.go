@@ -98,7 +98,7 @@ func TestSuggestedCommandsExist(t *testing.T) {
 // If a text of the command names an option, a subcommand has that option.
 func TestSuggestedOptionsExist(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"help": true, "version": true}
+	known := map[string]bool{"help": true, "version": true, "single-transaction": true} // the last one is an option of psql
 	for _, cmd := range commands(t) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	}

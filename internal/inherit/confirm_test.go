@@ -2,6 +2,7 @@ package inherit
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,18 +13,32 @@ import (
 
 // slow is a lease whose renewals take a second.
 type slow struct {
+	mu       sync.Mutex
 	renewals int
 	sent     time.Time
 }
 
 func (s *slow) Renew(context.Context) error {
+	s.mu.Lock()
 	s.renewals++
 	s.sent = time.Now()
+	s.mu.Unlock()
 	time.Sleep(time.Second)
 	return nil
 }
 
-func (s *slow) ExpiresAt() time.Time     { return s.sent.Add(20 * time.Second) }
+func (s *slow) ExpiresAt() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent.Add(20 * time.Second)
+}
+
+func (s *slow) sentSoFar() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.renewals
+}
+
 func (s *slow) Context() context.Context { return context.Background() }
 
 // Any number of requests that arrive while a renewal is in progress cause one more renewal. That renewal is sent after
@@ -46,12 +61,12 @@ func TestOneRenewalAnswersManyChildren(t *testing.T) {
 			go ask()
 		}
 		synctest.Wait()
-		assert.Equal(t, 1, lease.renewals)
+		assert.Equal(t, 1, lease.sentSoFar())
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, 2, lease.renewals, "one for the first request, and one for the others")
+		assert.Equal(t, 2, lease.sentSoFar(), "one for the first request, and one for the others")
 		go ask()
 		time.Sleep(3 * time.Second)
-		assert.Equal(t, 3, lease.renewals)
+		assert.Equal(t, 3, lease.sentSoFar())
 	})
 }
