@@ -59,6 +59,7 @@ func TestImportsStayApart(t *testing.T) {
 func TestContractAndSuiteReachNothingElse(t *testing.T) {
 	engine := []string{
 		module, module + "/driver", module + "/internal/oneline", module + "/internal/clock", module + "/internal/crew", module + "/internal/backoff",
+		module + "/internal/inherit",
 	}
 	for pkg, allowed := range map[string][]string{
 		"/driver":   {module + "/driver"},

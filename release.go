@@ -139,6 +139,9 @@ func (le *Lease) ReleaseWith(ctx context.Context, end func(ctx context.Context) 
 	if err := le.Err(); err != nil {
 		return err
 	}
+	if le.inherited() {
+		return &opError{"release", le.grant.Key, ErrUnavailable, errInherited}
+	}
 	if err := le.locker.renewals.halt(ctx, le); err != nil {
 		return err
 	}

@@ -78,7 +78,8 @@ type writing struct {
 	sql     statements
 	quote   string
 	literal func(string) string
-	schemas bool // a table can have a schema
+	script  func(string) string // quotes a text for a script, which may have another encoding than a driver
+	schemas bool                // a table can have a schema
 }
 
 // triggering has the methods of a dialect that create and drop triggers.
@@ -91,11 +92,12 @@ type triggering interface {
 	define(ctx context.Context, work func(querier) error) error
 }
 
-func (p *postgres) writing() writing { return writing{p.sql, `"`, quoted, true} }
+func (p *postgres) writing() writing { return writing{p.sql, `"`, quoted, portable, true} }
 func (m *mysql) writing() writing {
-	return writing{m.sql, "`", func(s string) string { return "X'" + hex.EncodeToString([]byte(s)) + "'" }, true}
+	digits := func(s string) string { return "X'" + hex.EncodeToString([]byte(s)) + "'" }
+	return writing{m.sql, "`", digits, digits, true}
 }
-func (s *sqlite) writing() writing { return writing{s.sql, `"`, doubled, false} }
+func (s *sqlite) writing() writing { return writing{s.sql, `"`, doubled, doubled, false} }
 
 // quoted returns a literal that Postgres reads correctly whatever standard_conforming_strings is.
 func quoted(s string) string {

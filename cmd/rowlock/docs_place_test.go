@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,6 +41,9 @@ func (c *console) furnish(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(self, filepath.Join(bin, "sqlite3")))
+	if slices.ContainsFunc(c.steps, func(s *step) bool { return strings.HasPrefix(s.command, "psql ") }) {
+		require.NoError(t, os.Symlink(psql(t), filepath.Join(bin, "psql")))
+	}
 	for _, name := range []string{"report.sh", "backup.sh"} {
 		require.NoError(t, os.WriteFile(filepath.Join(c.place.dir, name), []byte(job), 0o700))
 	}
@@ -53,6 +57,19 @@ func (c *console) furnish(t *testing.T) {
 		wrapper := fmt.Sprintf("#!/bin/sh\nexec %s -u \"$(cat redis-url)\" \"$@\"\n", cli)
 		require.NoError(t, os.WriteFile(filepath.Join(bin, "redis-cli"), []byte(wrapper), 0o700))
 	}
+}
+
+// psql returns the path of psql. If this machine cannot have it, the test is skipped, unless no test may be skipped.
+func psql(t *testing.T) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), consoleTimeout)
+	defer cancel()
+	path, err := testserver.Psql(ctx, testserver.Options{Logf: t.Logf})
+	if testserver.Missing(err) && os.Getenv("ROWLOCK_REQUIRE") != "all" {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	return path
 }
 
 // tellRedis makes redis-cli connect to the server at addr.

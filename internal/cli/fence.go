@@ -16,7 +16,7 @@ func (a *app) fenceCommand() *cobra.Command {
 		Short: "List, reset and delete the marks with which data rejects stale holders",
 		Long: `Lists and resets the marks of the fence. A mark names the holder that sealed a resource last.
 The transactions of the resource reject every other holder. Marks are in the database of the data, which
---store names. Programs set marks with the Go package fence. "rowlock run" sets none.`,
+--store names. Marks are set by "rowlock run --fence" and by programs that use the Go package fence.`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.hint = cmd.CommandPath() + " --help"

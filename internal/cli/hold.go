@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,11 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 			return 0, err
 		}
 	}
+	guard, closeData, err := a.guard(waitCtx, f, s)
+	if err != nil {
+		return 0, err
+	}
+	defer closeData()
 	in := a.inside(waitCtx, s)
 	defer in.end()
 	opts := append(f.options(), rowlock.Namespace(a.namespace), rowlock.Tracing(a.trace(in.heldByOther(w))))
@@ -83,6 +89,10 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	asked := time.Now()
 	lease, err := f.acquire(in.wait, locker, names)
 	w.End()
+	var unsealed error
+	if err == nil {
+		unsealed = f.seal(waitCtx, guard, lease)
+	}
 	if got := interrupted(); got != nil {
 		if lease != nil {
 			_ = lease.Release(ctx)
@@ -99,7 +109,15 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	}
 	r := history.Record{Key: driver.Key{Namespace: a.namespace, Name: lease.Name()}, Token: lease.Token(), Holder: lease.Holder(), Note: f.note, Waited: time.Since(asked)}
 	recorded, end := history.Of(s).Begin(r)
-	j := &job.Job{Log: a.log, Lease: lease, Recorded: recorded, Outer: job.OuterOf(s.Hash(), lease), Slot: f.slot(name, lease), Signals: sig, Timeout: f.timeout, Grace: f.grace, GraceWhenLost: f.graceWhenLost()}
+	children, err := a.children(f, lease)
+	if err = cmp.Or(unsealed, err); err != nil {
+		_ = lease.Release(ctx) // ignored: the error says why the command does not start
+		r.Outcome, r.Code = job.Failed, exit.Code(err)
+		end(r)
+		return 0, err
+	}
+	defer children.Close()
+	j := &job.Job{Log: a.log, Lease: lease, Children: children, Recorded: recorded, Outer: job.OuterOf(s.Hash(), lease), Slot: f.slot(name, lease), Signals: sig, Timeout: f.timeout, Grace: f.grace, GraceWhenLost: f.graceWhenLost()}
 	std := a.std
 	if f.hideStore {
 		std.Env = std.Env.Without(variable("store"))

@@ -32,6 +32,8 @@ type runFlags struct {
 	oncePer      time.Duration // the length of the ticks, from which the field once is computed; zero if not given
 	slots        int           // the number of slots; zero if the lock has no slots
 	holder, note string
+	fence        []string // the resources to seal before the command starts
+	data         string   // the database that has the marks of these resources; empty: the store
 	shared       bool
 	dryRun       bool
 	hideStore    bool
@@ -49,9 +51,10 @@ stdin, stdout and stderr, and these environment variables:
   ROWLOCK_EXPIRES_AT  when the lease would end without a renewal, as known at the start; rowlock renews the lease
   ROWLOCK_SLOT        with --slots: the number of the slot, from 0
   ROWLOCK_TICK        with --once or --once-per: the tick
+  ROWLOCK_LEASE       the lease, for rowlock.FromEnvironment of the Go library, rowlock check and rowlock sql check
   ROWLOCK_LOCKS       all locks under which the command runs; a "rowlock run" of one of them exits with code 64
 
-Each option except --dry-run, --once and --once-per has an environment variable, which applies if the option is
+Each option except --dry-run, --once, --once-per and --fence has an environment variable, which applies if the option is
 not given: ROWLOCK_TTL for --ttl, ROWLOCK_ON_CONFLICT for --on-conflict, ROWLOCK_CONFLICT_EXIT_CODE for -E.
 A "rowlock run" inside the command inherits these variables.
 
@@ -69,6 +72,11 @@ smaller number count as done, but another text does not. With --once-per=DURATIO
 UTC, rounded down to a multiple of DURATION. A run succeeds if the command exits with 0. The release of the lock
 records the tick, so a crash leaves the tick open. If the tick is done, the exit code is 80, or 0 if --on-conflict
 is skip.
+
+With --fence=RESOURCE,... the run seals the resources before the command starts: from then on, the database of the
+data rejects the checked transactions of every earlier run. If that fails, the command does not start, and the exit
+code is 69. The marks of the resources are in the database of --data, or in that of --store. A transaction of the
+command is protected only if it checks: rowlock sql check, or package fence of the Go library.
 
 If another process holds the lock, --on-conflict decides: fail (the default) exits with 75, skip exits with 0,
 and wait waits. With --wait=DURATION rowlock waits for that time first, whatever --on-conflict is.
@@ -118,6 +126,8 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Var(durationValue{&f.handover, false}, "handover-delay", "grant the lock to nobody for this long after it expired without release")
 	flags.StringVar(&f.holder, "holder", "", "who holds the lock, for people (default COMMAND@host:pid; $ROWLOCK_HOLDER, but not inside a run)")
 	flags.StringVar(&f.note, "note", "", "why the lock is held, for people ($ROWLOCK_NOTE)")
+	flags.StringSliceVar(&f.fence, "fence", nil, "seal these resources before the command starts, separated by commas")
+	flags.StringVar(&f.data, "data", "", "with --fence: "+dataUsage)
 	flags.BoolVar(&f.hideStore, "hide-store", false, "remove ROWLOCK_STORE, which may contain a password, from the environment of the command")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done, and who holds the lock")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -126,6 +136,9 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		waitGiven := cmd.Flags().Changed("wait") || a.std.Env.Get(variable("wait")) != ""
+		if cmd.Flags().Changed("fence") && len(f.fence) == 0 {
+			return exit.Usagef("--fence: name the resources to seal, for example --fence=%s", args[0])
+		}
 		if err := f.settle(waitGiven, cmd.Flags().Changed("conflict-exit-code")); err != nil {
 			return err
 		}
@@ -191,6 +204,9 @@ func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 		return exit.Usagef("-E sets an exit code for a held lock, and --on-conflict=skip exits with 0: leave one of them out")
 	case f.onConflict == onConflictWait && !waitGiven:
 		f.wait = terminal.Forever
+	}
+	if err := checkResources("--fence", f.fence); err != nil {
+		return err
 	}
 	if f.oncePer > 0 {
 		f.once = rowlock.TickOf(time.Now(), f.oncePer)

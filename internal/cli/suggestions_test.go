@@ -55,7 +55,7 @@ func TestSuggestedCommandsExist(t *testing.T) {
 	prose := map[string]bool{ // words after "rowlock" that do not name a subcommand: words of sentences, and names of rowlock's keys in databases
 		"does": true, "or": true, "itself": true, "is": true, "was": true, "has": true, "had": true, "did": true, "runs": true, "waits": true, "while": true,
 		"advisory": true, "lock": true, "migrations": true, "namespace": true, "resource": true,
-		"promises": true, "renews": true, "releases": true, "stops": true, "trusts": true,
+		"nonce": true, "idle": true, "promises": true, "renews": true, "releases": true, "stops": true, "trusts": true,
 	}
 	line := regexp.MustCompile("(?:^|[^a-zA-Z0-9_/.@-])rowlock((?: +(?:[a-z][a-z-]*|--?[a-z][a-z-]*(?:=[^ \"]*)?|[A-Z%][^ ]*))+)")
 	found := 0
@@ -98,7 +98,7 @@ func TestSuggestedCommandsExist(t *testing.T) {
 // If a text of the command names an option, a subcommand has that option.
 func TestSuggestedOptionsExist(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"help": true, "version": true}
+	known := map[string]bool{"help": true, "version": true, "single-transaction": true} // the last one is an option of psql
 	for _, cmd := range commands(t) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	}

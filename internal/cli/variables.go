@@ -16,19 +16,20 @@ import (
 var globalFlags = []string{"store", "namespace", "table", "log-format", "quiet"}
 
 // withoutVariable contains the options of run that have no environment variable. A "rowlock run" inside the command
-// would inherit a variable such as ROWLOCK_DRY_RUN, and would silently not run its own command.
-var withoutVariable = map[string]bool{"help": true, "dry-run": true, "once": true, "once-per": true}
+// would inherit a variable such as ROWLOCK_DRY_RUN, and would silently not run its own command. With an inherited
+// ROWLOCK_FENCE it would seal the resources of the outer run for its own lock.
+var withoutVariable = map[string]bool{"help": true, "dry-run": true, "once": true, "once-per": true, "fence": true}
 
-// withVariables returns the names of cmd's flags that have an environment variable. Every global flag has one. The
-// flags of run have one, because they configure a job, except for the flags in withoutVariable. Options for a single
+// withVariables returns the names of cmd's flags that have an environment variable. Every global flag has one, and so
+// has --data. The flags of run have one, because they configure a job, except for the flags in withoutVariable. Options for a single
 // action of an operator, such as release --token, have no variable either.
 func withVariables(cmd *cobra.Command) []string {
-	names := slices.Clone(globalFlags)
+	names := append(slices.Clone(globalFlags), "data")
 	if cmd.Name() != "run" {
 		return names
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if !withoutVariable[f.Name] {
+		if !withoutVariable[f.Name] && f.Name != "data" {
 			names = append(names, f.Name)
 		}
 	})

@@ -66,6 +66,7 @@ func TestOptionsHaveVariables(t *testing.T) {
 		"store": "sqlite:" + filepath.Join(t.TempDir(), "locks.db"), "namespace": "space", "table": "mine", "log-format": "json", "quiet": "true",
 		"on-conflict": "skip", "hide-store": "true", "conflict-exit-code": "76", "wait": "1s", "ttl": "41s", "min-hold": "1s", "max-hold": "42s", "timeout": "43s",
 		"grace": "9s", "handover-delay": "2s", "holder": "somebody", "note": "because", "slots": "2", "shared": "true",
+		"data": "sqlite:data.db",
 	}
 	bad := map[string]string{
 		"store": "nothing", "table": "a b", "log-format": "xml", "quiet": "perhaps", "on-conflict": "cry", "hide-store": "perhaps", "conflict-exit-code": "seven",

@@ -27,7 +27,8 @@ var testedBy = map[string]string{
 	"go":      "TestGoIsCompiled",
 	"sql":     "TestSQLRuns",
 	"console": "TestConsolesRun",
-	"text":    "", // blocks without a language contain drawings and output of other programs
+	"sh":      "TestConsolesRun", // files that the commands of the page run
+	"text":    "",                // blocks without a language contain drawings and output of other programs
 }
 
 // Every block of every page has a language. For each language there is a test that compiles or runs its blocks.

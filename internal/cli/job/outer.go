@@ -10,6 +10,7 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/internal/cli/exit"
 	"github.com/rowlock/rowlock/internal/cli/system"
+	"github.com/rowlock/rowlock/internal/inherit"
 )
 
 // The environment variables that describe to a command the lock under which it runs.
@@ -104,7 +105,7 @@ func Within(list []Outer, store, namespace string, names []string) error {
 
 // under returns the environment of a command that runs under the lease. It replaces the variables of an outer run. If a
 // variable occurred twice, some programs would read the first value and others the last.
-func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string) system.Environment {
+func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string, children *Children) system.Environment {
 	const layout = "2006-01-02T15:04:05.000Z07:00"
 	inner := []string{
 		envName + "=" + lease.Name(),
@@ -116,10 +117,13 @@ func under(e system.Environment, lease *rowlock.Lease, o Outer, slot string) sys
 	if slot != "" {
 		inner = append(inner, envSlot+"="+slot)
 	}
+	if children != nil {
+		inner = append(inner, inherit.Variable+"="+children.lease.String())
+	}
 	if tick := lease.Tick(); tick != "" {
 		inner = append(inner, envTick+"="+tick)
 	}
-	return append(e.Without(envName, envToken, EnvHolder, envExpiresAt, envLocks, envSlot, envTick), inner...)
+	return append(e.Without(envName, envToken, EnvHolder, envExpiresAt, envLocks, envSlot, envTick, inherit.Variable), inner...)
 }
 
 // Nested reports whether e is the environment of a command that "rowlock run" has started.

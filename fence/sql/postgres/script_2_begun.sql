@@ -1,0 +1,4 @@
+-- Parameters: none.
+-- Result: none.
+-- Promise: removes the savepoint.
+RELEASE SAVEPOINT rowlock_check
