@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -60,13 +61,18 @@ type Result struct {
 	Took    time.Duration
 }
 
-// CheckEach does the same as [Check]. It also calls report after each case, from one goroutine at a time.
-func CheckEach(ctx context.Context, h Harness, report func(Result)) error {
+// CheckEach does the same as [Check]. It also calls report after each case, from one goroutine at a time. If names are
+// given, only the cases with these names run.
+func CheckEach(ctx context.Context, h Harness, report func(Result), names ...string) error {
 	if err := checkExemptions(h); err != nil {
 		return err
 	}
+	list := cases()
+	if len(names) > 0 {
+		list = slices.DeleteFunc(list, func(c testCase) bool { return !slices.Contains(names, c.name) })
+	}
 	var one sync.Mutex
-	return usual.check(ctx, h, cases(), func(r Result) {
+	return usual.check(ctx, h, list, func(r Result) {
 		one.Lock()
 		defer one.Unlock()
 		report(r)

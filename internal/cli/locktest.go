@@ -14,7 +14,8 @@ import (
 )
 
 func (a *app) locktestCommand() *cobra.Command {
-	return &cobra.Command{
+	var cases []string
+	cmd := &cobra.Command{
 		Use:   "locktest [OPTIONS] -- PROGRAM [ARG…]",
 		Short: "Check a client in another language",
 		Long: `Checks whether a client in any language keeps the promises of rowlock's protocol. rowlock starts PROGRAM for
@@ -37,12 +38,14 @@ The command prints one line for each case: ok, FAILED or not run. It exits with 
 			if err != nil {
 				return exit.Usagef("--store: %w", err)
 			}
-			return a.locktest(cmd, h)
+			return a.locktest(cmd, h, cases)
 		},
 	}
+	cmd.Flags().StringSliceVar(&cases, "case", nil, "run only the cases with these names")
+	return cmd
 }
 
-func (a *app) locktest(cmd *cobra.Command, h *stdio.Harness) error {
+func (a *app) locktest(cmd *cobra.Command, h *stdio.Harness, cases []string) error {
 	sig := system.CatchSignals()
 	defer sig.Release()
 	ctx, interrupted := sig.During(cmd.Context())
@@ -51,14 +54,17 @@ func (a *app) locktest(cmd *cobra.Command, h *stdio.Harness) error {
 	err := stdio.Check(ctx, h, func(r locktest.Result) {
 		sum.Add(r)
 		fmt.Fprintln(a.std.Out, resultLine(r))
-	})
+	}, cases...)
 	if got := interrupted(); got != nil {
 		a.log.Say(terminal.Notice, "interrupted", fmt.Sprintf("%s: the run was stopped", got))
 		a.code = exit.Signal + system.Number(got)
 		return nil
 	}
-	if sum == (stdio.Summary{}) {
+	switch {
+	case sum == (stdio.Summary{}) && err != nil:
 		return exit.With(exit.Unavailable, err)
+	case sum == (stdio.Summary{}):
+		return exit.Usagef("--case: no case has such a name")
 	}
 	fmt.Fprintln(a.std.Out, sum.String())
 	if sum.Failed > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/locktest"
@@ -12,8 +13,8 @@ import (
 // Check runs the cases of package locktest, and then the cases for the leases of the program itself, if the program
 // has such leases. It calls report after each case, from one goroutine at a time. It returns the joined errors of the
 // cases, as [locktest.Check] does. If the program cannot be started or does not answer, Check returns that error at
-// once. ctx limits the whole run.
-func Check(ctx context.Context, h *Harness, report func(locktest.Result)) error {
+// once. If names are given, only the cases with these names run. ctx limits the whole run.
+func Check(ctx context.Context, h *Harness, report func(locktest.Result), names ...string) error {
 	b, err := h.Open(ctx)
 	if err != nil {
 		return err
@@ -22,7 +23,7 @@ func Check(ctx context.Context, h *Harness, report func(locktest.Result)) error 
 	if err := h.Close(b); err != nil {
 		return err
 	}
-	return oneline.Join(locktest.CheckEach(ctx, h, report), h.checkLeases(ctx, leases, report))
+	return oneline.Join(locktest.CheckEach(ctx, h, report, names...), h.checkLeases(ctx, leases, report, names))
 }
 
 // leaseCase is one promise about the leases of the program.
@@ -33,9 +34,12 @@ type leaseCase struct {
 }
 
 // checkLeases runs the cases for leases one after the other, because they measure time.
-func (h *Harness) checkLeases(ctx context.Context, leases bool, report func(locktest.Result)) error {
+func (h *Harness) checkLeases(ctx context.Context, leases bool, report func(locktest.Result), names []string) error {
 	var errs []error
 	for _, c := range leaseCases {
+		if len(names) > 0 && !slices.Contains(names, c.name) {
+			continue
+		}
 		r := locktest.Result{Case: c.name, Promise: c.promise}
 		if leases {
 			r.Took = timed(func() { r.Err = h.try(ctx, c) })

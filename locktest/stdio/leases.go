@@ -44,7 +44,8 @@ const (
 	patience  = 20 * time.Second // for one event that must happen
 	ttl       = 3 * time.Second  // long enough for renewals on a slow machine
 	steady    = 10 * time.Minute // the TTL of a lease that must not expire while a case runs
-	slow      = ttl / 5          // the delay in each direction; it is longer than a margin of a tenth of the TTL
+	slowTTL   = 5 * time.Second  // the TTL of a lease on a slow connection
+	slow      = slowTTL * 7 / 50 // how long a reply takes; longer than a margin of a tenth of the TTL, and shorter than the limit of a request
 	pollEvery = 5 * time.Millisecond
 )
 
@@ -153,44 +154,57 @@ func keepsItsLease(ctx context.Context, t *trial) error {
 	return err
 }
 
-// countsFromBefore compares the trust of the program with the expiry in the store. Only the connection of a is slow.
+// countsFromBefore compares the trust of the program with the expiry in the store, first after a grant whose reply was
+// slow, and then after renewals whose replies are slow.
 func countsFromBefore(ctx context.Context, t *trial) error {
 	a, b, err := t.pair(ctx)
 	if err != nil {
 		return err
 	}
+	a.proxy.DelayReplies(slow)
 	name := fresh()
-	a.proxy.Delay(slow)
-	lease, _, err := a.lock(ctx, name, ttl, patience)
+	lease, _, err := a.lock(ctx, name, slowTTL, patience)
 	if err != nil {
+		return fmt.Errorf("lock, with replies that take %s: %w", slow, err)
+	}
+	left, err := compare(ctx, a, b, lease, name)
+	if err == nil && left <= 0 {
+		err = fmt.Errorf("the program does not trust a lease of %s whose grant took %s", slowTTL, slow)
+	}
+	if err != nil {
+		return err
+	}
+	a.proxy.DelayReplies(0)
+	if lease, _, err = a.lock(ctx, name+"/renewed", slowTTL, patience); err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
-	trusts := 0
-	for end := time.Now().Add(2 * ttl); time.Now().Before(end); time.Sleep(ttl / 50) {
-		before := time.Now()
-		left, err := a.trust(ctx, lease)
-		if err != nil {
+	a.proxy.DelayReplies(slow)
+	for end := time.Now().Add(slowTTL * 5 / 4); left > 0 && time.Now().Before(end); time.Sleep(ttl / 50) {
+		if left, err = compare(ctx, a, b, lease, name+"/renewed"); err != nil {
 			return err
 		}
-		if left <= 0 {
-			break // a slow connection may end a lease, but never too late
-		}
-		trusts++
-		_, held, err := ask(ctx, b, name)
-		switch now := time.Now(); {
-		case err != nil:
-			return err
-		case held == nil && before.Add(left).After(now):
-			return fmt.Errorf("another client was granted the name while the program trusted its lease for another %s", before.Add(left).Sub(now))
-		case held != nil && before.Add(left).After(now.Add(held.ExpiresIn)):
-			return fmt.Errorf("the program trusts its lease for %s, but the store grants the name to others in %s", left, held.ExpiresIn)
-		}
 	}
-	if trusts == 0 {
-		return fmt.Errorf("the program does not trust a lease of %s whose replies take %s", ttl, 2*slow)
+	return nil // a slow connection may end a lease too early, but never too late
+}
+
+// compare returns for how long a trusts its lease. It returns an error if that is longer than the store keeps others
+// out, which it learns through b.
+func compare(ctx context.Context, a, b *client, lease, name string) (time.Duration, error) {
+	before := time.Now()
+	left, err := a.trust(ctx, lease)
+	if err != nil || left <= 0 {
+		return left, err
 	}
-	a.proxy.Delay(0)
-	return nil
+	_, held, err := ask(ctx, b, name)
+	switch now := time.Now(); {
+	case err != nil:
+		return left, err
+	case held == nil && before.Add(left).After(now):
+		return left, fmt.Errorf("another client was granted the name while the program trusted its lease for another %s", before.Add(left).Sub(now))
+	case held != nil && before.Add(left).After(now.Add(held.ExpiresIn)):
+		return left, fmt.Errorf("the program trusts its lease for %s, but the store grants the name to others in %s", left, held.ExpiresIn)
+	}
+	return left, nil
 }
 
 func stopsFirst(ctx context.Context, t *trial) error {
