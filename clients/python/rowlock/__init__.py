@@ -25,7 +25,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-__all__ = ["Error", "Fence", "Held", "Lease", "Lost", "Request", "Stale", "Store", "Unavailable", "Unknown", "clock", "lock"]
+__all__ = ["Error", "Fence", "Held", "Lease", "Lost", "Request", "Stale", "Store", "Unavailable", "Unknown", "clock", "from_environment", "lock"]
 
 
 class Error(Exception):
@@ -265,6 +265,8 @@ class _Locked(Unavailable):
 class Lease:
     """Is a lock that this process holds. A daemon thread renews it. The methods may be called from any thread."""
 
+    kind = "sqllock/postgres"  # the kind of the store, which is the first word of the token domain
+
     def __init__(self, store: Store, request: Request, token: int, sent: float, doubted: Optional[float]) -> None:
         self.request, self.token = request, token
         self._store, self._doubted = store, doubted
@@ -457,17 +459,89 @@ def _leave(store: Store, r: Request) -> None:
         store.leave(r, 1.0)
 
 
+class _Keeper:
+    """Takes the place of Store in the child of "rowlock run". The parent renews the lease and answers for how long to
+    trust it."""
+
+    def __init__(self, path: str, ttl: float) -> None:
+        self.trust = ttl  # from before the last request that was answered
+        self._last = 0
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(_call_limit(ttl))
+        self._socket.connect(path)
+        self._lines = self._socket.makefile("rb")
+
+    def renew(self, grants: Sequence[tuple[Request, int]], limit: float) -> list[str]:
+        self._last += 1
+        self._socket.settimeout(limit)
+        try:
+            self._socket.sendall(json.dumps({"id": self._last, "nonce": grants[0][0].nonce}).encode() + b"\n")
+            answer = {"id": -1}
+            while answer["id"] != self._last:  # answers to earlier requests say nothing about this one
+                line = self._lines.readline()
+                if not line:
+                    return ["lost"]
+                answer = json.loads(line)
+        except socket.timeout as e:  # a file that has timed out cannot be read any longer
+            self._lines = self._socket.makefile("rb")
+            raise Unknown("the process that holds the lock did not answer") from e
+        except OSError:
+            return ["lost"]
+        if answer.get("trust_us", 0) <= 0:
+            raise Unknown(f"the process that holds the lock did not renew it: {answer.get('error')}")
+        self.trust = answer["trust_us"] / 1e6
+        return ["renewed"]
+
+    def release(self, r: Request, token: int, limit: float) -> bool:
+        """Ends only the child's trust. The parent releases the lock."""
+        return True
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class _Inherited(Lease):
+    _store: _Keeper
+
+    def _deadline_from(self, sent: float) -> float:
+        return sent + self._store.trust
+
+
+def from_environment() -> Lease:
+    """Returns the lease of the parent, "rowlock run", from ROWLOCK_LEASE. A release ends only this process's trust."""
+    try:
+        text = json.loads(os.environ["ROWLOCK_LEASE"])
+    except KeyError:
+        raise Unavailable("ROWLOCK_LEASE is not set: start the program with rowlock run", permanent=True) from None
+    if text["version"] != 1 or text.get("shared"):
+        raise Unavailable("ROWLOCK_LEASE describes a lease that this client does not understand", permanent=True)
+    r = Request(text["name"], text["ttl_us"] / 1e6, text["namespace"], nonce=text["nonce"])
+    sent = clock()
+    try:
+        keeper = _Keeper(text["keeper"], r.ttl)
+        lost = keeper.renew([(r, 0)], _call_limit(r.ttl)) == ["lost"]
+    except OSError:
+        lost = True
+    if lost:
+        raise Lost(f"{r.name!r}: the process that holds the lock has ended, or no longer holds it")
+    lease = _Inherited(keeper, r, int(text["token"]), sent, None)  # type: ignore[arg-type]
+    lease.kind = text["domain"]
+    return lease.start()
+
+
 class Fence:
     """Rejects the lease in the transactions of another database, once a newer lease has sealed. Resources are names of
     data that must be written in order. Errors of the given connection itself are errors of psycopg."""
 
-    def __init__(self, lease: Lease, store: str = "sqllock/postgres") -> None:
-        self._lease, self._domain = lease, f"{store} {lease.name}"
+    def __init__(self, lease: Lease) -> None:
+        self._lease, self._domain = lease, f"{lease.kind} {lease.name}"
 
     def seal(self, cur: psycopg.Cursor[Any], *resources: str) -> None:
         """Makes the lease the newest holder of the resources, in a transaction of its own. Call it once, before the
         first read. It waits for the transactions that older leases have checked. Raises Stale or Lost."""
         conn = cur.connection
+        if self._lease.token <= 0:
+            raise ValueError("the store of the lock grants no tokens")
         if conn.info.transaction_status != TransactionStatus.IDLE:
             raise ValueError("seal needs a connection without an open transaction")
         while True:

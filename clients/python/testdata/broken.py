@@ -32,7 +32,9 @@ class ReleasesWithoutNonce(rowlock.Store):
 
 class DrawsAnotherNonce(rowlock.Store):
     def acquire(self, r: Any, limit: float, waiting: bool = False) -> int:
-        r.nonce = str(rowlock.uuid.uuid4())
+        if getattr(r, "repeated", False):
+            r.nonce = str(rowlock.uuid.uuid4())
+        r.repeated = True
         return super().acquire(r, limit, waiting)
 
 
