@@ -27,6 +27,7 @@ var testedBy = map[string]string{
 	"go":      "TestGoIsCompiled",
 	"sql":     "TestSQLRuns",
 	"console": "TestConsolesRun",
+	"python":  "TestPythonRuns",
 	"text":    "", // blocks without a language contain drawings and output of other programs
 }
 

@@ -27,8 +27,8 @@ type Proxy struct {
 	// cutFrom returns true for the addresses of clients that are cut off. It is nil if no client is cut off.
 	cutFrom func(net.Addr) bool
 	delay   [2]time.Duration // by direction
-	sent    int // how many chunks of bytes have reached the server
-	drops   int // how many replies are still to be dropped
+	sent    int              // how many chunks of bytes have reached the server
+	drops   int              // how many replies are still to be dropped
 	then    AfterDrop
 	links   map[*link]struct{}
 }
