@@ -18,7 +18,7 @@ func (a *app) locktestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "locktest [OPTIONS] -- PROGRAM [ARG…]",
 		Short: "Check a client in another language",
-		Long: `Checks whether a client in any language keeps the promises of rowlock's protocol. rowlock starts PROGRAM for
+		Long: `Checks whether a client in any language keeps the promises of the protocol. The command starts PROGRAM for
 each client that a case needs. It writes requests as lines of JSON to the program's stdin, and reads the
 replies from its stdout. docs/protocol.md describes the messages.
 

@@ -24,6 +24,7 @@ const (
 // program is one running process that replies to requests. It is safe for concurrent use.
 type program struct {
 	cmd    *exec.Cmd
+	stdout io.ReadCloser
 	lines  chan []byte   // requests for the goroutine that writes them to stdin
 	closed chan struct{} // closed when stdin must be closed
 	ended  chan struct{} // closed when the process has ended; why is then valid
@@ -47,15 +48,14 @@ func start(command, env []string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
+	if p.stdout, err = p.cmd.StdoutPipe(); err != nil {
 		return nil, err
 	}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the program: %w", err)
 	}
 	go p.write(stdin)
-	go p.read(stdout)
+	go p.read()
 	return p, nil
 }
 
@@ -76,10 +76,11 @@ func (p *program) write(stdin io.WriteCloser) {
 	}
 }
 
-// read hands each reply to its call. At the end it kills the process, if it still runs, and waits for it.
-func (p *program) read(stdout io.Reader) {
+// read hands each reply to its call. After the end of stdout it waits for the end of the process, and kills a process
+// that does not end itself.
+func (p *program) read() {
 	defer close(p.ended)
-	lines := bufio.NewScanner(stdout)
+	lines := bufio.NewScanner(p.stdout)
 	lines.Buffer(nil, longestLine)
 	var why error
 	for why == nil && lines.Scan() {
@@ -91,7 +92,9 @@ func (p *program) read(stdout io.Reader) {
 	if why != nil {
 		_ = p.cmd.Process.Kill()
 	}
+	late := time.AfterFunc(time.Second, func() { _ = p.cmd.Process.Kill() })
 	err := p.cmd.Wait()
+	late.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if why == nil {
@@ -181,8 +184,10 @@ func (p *program) close() error {
 	}
 }
 
+// kill kills the process. It also closes stdout, because a process that the program has started may keep it open.
 func (p *program) kill() {
 	_ = p.cmd.Process.Kill()
+	_ = p.stdout.Close()
 	<-p.ended
 }
 
