@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -86,8 +87,8 @@ func (p *program) read() {
 	for why == nil && lines.Scan() {
 		why = p.answer(lines.Bytes())
 	}
-	if why == nil && lines.Err() != nil {
-		why = fmt.Errorf("read the program's stdout: %w", lines.Err())
+	if err := lines.Err(); why == nil && err != nil && !errors.Is(err, os.ErrClosed) { // the method kill closes stdout
+		why = fmt.Errorf("read the program's stdout: %w", err)
 	}
 	if why != nil {
 		_ = p.cmd.Process.Kill()
