@@ -154,10 +154,11 @@ func (p *program) call(ctx context.Context, r request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	line = append(line, '\n')
 	lines := p.lines
 	for {
 		select {
-		case lines <- append(line, '\n'):
+		case lines <- line:
 			lines = nil
 		case answer := <-replied:
 			return answer, answer.failure()

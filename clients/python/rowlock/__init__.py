@@ -130,10 +130,17 @@ class Request:
     handover_delay: float = 0.0
     nonce: str = field(default_factory=lambda: str(uuid.uuid4()))
 
+    def __post_init__(self) -> None:
+        for text, least, most in (self.name, 1, 512), (self.namespace, 0, 128):
+            if not least <= len(text.encode()) <= most or "\0" in text:
+                raise ValueError(f"{text!r}: want {least} to {most} bytes of UTF-8 without NUL")
+        if not 0.05 <= self.ttl <= 7 * 86400:
+            raise ValueError(f"ttl of {self.ttl} s: want 0.05 s to 7 days")
+
 
 class Store:
-    """Sends the statements of the protocol on one connection of its own. Each method makes one attempt, and takes at
-    most limit seconds. One thread at a time may call it."""
+    """Sends the statements of the protocol on one connection of its own. Each method makes one attempt. It takes at
+    most limit seconds, and a second more if it has to connect. One thread at a time may call it."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
@@ -165,6 +172,7 @@ class Store:
             elif verdict == "contended" and look < 2:
                 time.sleep(random.uniform(0.001, 0.003))
             else:
+                verdict = "paused" if verdict == "leased" and free_in_us > 50 * 365 * 86400 * 1e6 else verdict
                 raise Held(verdict, token, holder, note, since_us / 1e6, free_in_us / 1e6)
         raise Unavailable("the epoch of the lock table keeps changing: are there two primaries?")
 
@@ -317,26 +325,33 @@ class Lease:
             raise Lost(f"{self.name!r}: {self._lost or 'the lease was released'}")
 
     def release(self) -> None:
-        """Ends the lease. Raises Lost if it was lost before, and Unknown if no reply came. A second call does nothing."""
+        """Ends the lease. Raises Lost if it was lost before, and Unknown or Unavailable if no reply came: a background
+        thread then retries. A second call does nothing."""
         if self._released:
             return
         self._stop.set()
         self._heart.join()  # a renewal in progress has its own limit
-        held, limit = self.left() > 0, _call_limit(self.request.ttl)
+        held, end, doubt = self.left() > 0, clock() + _call_limit(self.request.ttl), False
         self._released = True
-        try:
-            gone = not self._store.release(self.request, self.token, limit)
-        except (Unknown, Unavailable):
-            _resolve(self._store, self.request, clock(), self.token)
-            if held:
-                raise
-            gone = True
+        while True:
+            try:
+                freed = self._store.release(self.request, self.token, end - clock())
+                break
+            except (Unknown, Unavailable) as e:
+                doubt = doubt or isinstance(e, Unknown)
+                if clock() + 0.1 > end or getattr(e, "permanent", False):
+                    _resolve(self._store, self.request, clock())
+                    if held:
+                        raise
+                    raise Lost(f"{self.name!r}: {self._lost}") from e
+                time.sleep(0.05)
+        if self._doubted is not None:
+            _resolve(self._store, self.request, self._doubted)
         else:
-            if self._doubted is not None:
-                _resolve(self._store, self.request, self._doubted)
-            else:
-                self._store.close()
-        if gone or not held:
+            self._store.close()
+        if held and doubt and not freed:
+            raise Unknown(f"{self.name!r}: a request without a reply may have released the lease, or the lease was lost")
+        if not held or not freed:
             raise Lost(f"{self.name!r}: {self._lost or 'the store no longer has the lease'}")
 
     def __enter__(self) -> Lease:
@@ -369,15 +384,15 @@ class Lease:
                     self._deadline, pause = self._deadline_from(sent), ttl / 3
 
 
-def _resolve(store: Store, r: Request, since: float, token: int = 0) -> None:
-    """Releases in the background what a request without a reply may have been granted. The time since is when the
-    last such request was sent."""
+def _resolve(store: Store, r: Request, since: float) -> None:
+    """Releases in the background what a request without a reply may have left. The time since is when the last such
+    request was sent."""
 
     def work() -> None:
         limit, pause = _call_limit(r.ttl), 0.05
         while clock() - since < r.ttl + r.handover_delay + limit:
             with contextlib.suppress(Unknown, Unavailable):
-                store.release(r, token, limit)
+                store.release(r, 0, limit)
                 if clock() - since > 2 * limit:  # no request of this nonce can arrive any longer
                     break
             time.sleep(pause)
