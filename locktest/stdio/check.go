@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/locktest"
@@ -33,22 +34,29 @@ type leaseCase struct {
 	run     func(context.Context, *trial) error
 }
 
-// checkLeases runs the cases for leases one after the other, because they measure time.
+// checkLeases runs the cases for leases at the same time, because they mostly wait.
 func (h *Harness) checkLeases(ctx context.Context, leases bool, report func(locktest.Result), names []string) error {
-	var errs []error
-	for _, c := range leaseCases {
+	errs := make([]error, len(leaseCases))
+	var together sync.WaitGroup
+	var one sync.Mutex // report is called from one goroutine at a time
+	for i, c := range leaseCases {
 		if len(names) > 0 && !slices.Contains(names, c.name) {
 			continue
 		}
-		r := locktest.Result{Case: c.name, Promise: c.promise}
-		if leases {
-			r.Took = timed(func() { r.Err = h.try(ctx, c) })
-		} else {
-			r.Err = &locktest.NotRun{Case: c.name, Promise: c.promise, Reason: "the program does not have the operations lock, trust and unlock"}
-		}
-		errs = append(errs, r.Err)
-		report(r)
+		together.Go(func() {
+			r := locktest.Result{Case: c.name, Promise: c.promise}
+			if leases {
+				r.Took = timed(func() { r.Err = h.try(ctx, c) })
+			} else {
+				r.Err = &locktest.NotRun{Case: c.name, Promise: c.promise, Reason: "the program does not have the operations lock, trust and unlock"}
+			}
+			errs[i] = r.Err
+			one.Lock()
+			defer one.Unlock()
+			report(r)
+		})
 	}
+	together.Wait()
 	return oneline.Join(errs...)
 }
 

@@ -100,10 +100,13 @@ func TestACallEndsWithItsContext(t *testing.T) {
 func TestAProgramThatDoesNotEndIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{"exec sleep 60", "sleep 10"} { // in the second script, another process keeps stdout open
-		h := shell(t, ready+script)
-		b, err := h.Open(t.Context())
-		require.NoError(t, err)
-		require.ErrorContains(t, h.Close(b), "was killed")
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			h := shell(t, ready+script)
+			b, err := h.Open(t.Context())
+			require.NoError(t, err)
+			require.ErrorContains(t, h.Close(b), "was killed")
+		})
 	}
 }
 
