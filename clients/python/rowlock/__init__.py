@@ -500,7 +500,7 @@ class _Keeper:
         except socket.timeout as e:  # a file that has timed out cannot be read any longer
             self._lines = self._socket.makefile("rb")
             raise Unknown("the process that holds the lock did not answer") from e
-        except OSError:
+        except (OSError, ValueError):
             return ["lost"]
         if answer.get("trust_us", 0) <= 0:
             raise Unknown(f"the process that holds the lock did not renew it: {answer.get('error')}")
