@@ -249,7 +249,7 @@ func repeatsWithItsNonce(ctx context.Context, t *trial) error {
 	}
 	name := fresh()
 	a.proxy.DropReplies(1, faultproxy.Hang)
-	lease, token, err := a.lock(ctx, name, steady/100, patience)
+	lease, token, err := a.lock(ctx, name, steady, patience/2) // a client that draws another nonce waits for its own lease, until its time is over
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	longestCall = 10 * time.Second // a call without an earlier deadline fails after this time
+	longestCall = 10 * time.Second // a call without an earlier deadline fails after this time, plus the time for which it may wait
 	endLimit    = 5 * time.Second  // how long the program may take to end after the end of its stdin
 	longestLine = 1 << 20          // of a reply, in bytes
 	keptOutput  = 2 << 10          // how much of the end of stderr an error contains, in bytes
@@ -132,7 +132,7 @@ func (p *program) call(ctx context.Context, r request) (*reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	limit := longestCall
+	limit := longestCall + micros(r.WaitUS)
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline))
 	}
