@@ -35,6 +35,9 @@ func TestImportsStayApart(t *testing.T) {
 		"/driver":   slices.Concat(sqlDrivers, anyKeyValue),
 		"/memlock":  slices.Concat(sqlDrivers, anyKeyValue),
 		"/locktest": slices.Concat(sqlDrivers, anyKeyValue),
+
+		"/locktest/stdio": slices.Concat(sqlDrivers, anyKeyValue),
+
 		"/mysqlock": anyKeyValue,
 		"/sqllock":  anyKeyValue,
 		"/fence":    anyKeyValue,

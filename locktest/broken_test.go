@@ -40,7 +40,7 @@ func isCaught(t *testing.T, h Harness, names []string) {
 	t.Helper()
 	chosen := slices.DeleteFunc(cases(), func(c testCase) bool { return !slices.Contains(names, c.name) })
 	require.Len(t, chosen, len(names), "a case is misspelt in %q", names)
-	err := impatient.check(t.Context(), h, chosen)
+	err := impatient.check(t.Context(), h, chosen, func(Result) {})
 	require.Error(t, err)
 	failed := make(map[string]*Failure)
 	failures := []error{err}
@@ -82,7 +82,7 @@ func TestEveryCaseCatchesAMutant(t *testing.T) {
 // memlock defines the correct behaviour. With the same short limits as the mutants, it passes all cases.
 func TestMemlockPassesTheMutantsCases(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, impatient.check(t.Context(), inprocess.New(memlock.New()), cases()))
+	require.NoError(t, impatient.check(t.Context(), inprocess.New(memlock.New()), cases(), func(Result) {}))
 }
 
 // The names of cases and promises are unique, because subtests and exemptions use these names.

@@ -89,8 +89,11 @@ func handOverDelay(t *trial) {
 	if held != nil && held.Reason != driver.Handover && held.Reason != driver.Leased {
 		t.fatalf("during a hand-over delay, a request is refused as %q", held.Reason)
 	}
+	if _, ok := t.harness.(Expirer); ok {
+		t.isLost(a, g, "a grant that has expired")
+	}
+	t.grantAtLast(b, t.request(r.Key)) // without an Expirer, only this grant shows that the lease has expired
 	t.isLost(a, g, "a grant that has expired")
-	t.grantAtLast(b, t.request(r.Key))
 }
 
 func noHandOverDelayAfterRelease(t *trial) {

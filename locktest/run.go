@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -49,21 +50,49 @@ func Run(t *testing.T, newHarness func(tb testing.TB) Harness) {
 // keeps every promise of the suite. If errors.As finds no *Failure in it, the store keeps every promise that
 // could be checked. ctx limits the whole run.
 func Check(ctx context.Context, h Harness) error {
+	return CheckEach(ctx, h, func(Result) {})
+}
+
+// Result is the outcome of one case.
+type Result struct {
+	Case    string
+	Promise string
+	Err     error // nil, a [*Failure] or a [*NotRun]
+	Took    time.Duration
+}
+
+// CheckEach does the same as [Check]. It also calls report after each case, from one goroutine at a time. If names are
+// given, only the cases with these names run.
+func CheckEach(ctx context.Context, h Harness, report func(Result), names ...string) error {
 	if err := checkExemptions(h); err != nil {
 		return err
 	}
-	return usual.check(ctx, h, cases())
+	list := cases()
+	if len(names) > 0 {
+		list = slices.DeleteFunc(list, func(c testCase) bool { return !slices.Contains(names, c.name) })
+	}
+	var one sync.Mutex
+	return usual.check(ctx, h, list, func(r Result) {
+		one.Lock()
+		defer one.Unlock()
+		report(r)
+	})
 }
 
 // Some cases must be alone, and check runs these cases one after the other. It runs up to four of the other cases at
 // the same time, because these cases mostly wait.
-func (s settings) check(ctx context.Context, h Harness, list []testCase) error {
+func (s settings) check(ctx context.Context, h Harness, list []testCase, report func(Result)) error {
 	errs := make([]error, len(list))
 	var together sync.WaitGroup
 	places := make(chan struct{}, 4)
+	run := func(i int, c testCase) {
+		start := time.Now()
+		errs[i] = s.try(ctx, h, c)
+		report(Result{c.name, c.promise, errs[i], time.Since(start)})
+	}
 	for i, c := range list {
 		if c.alone || solitary.has(h) {
-			errs[i] = s.try(ctx, h, c)
+			run(i, c)
 		}
 	}
 	for i, c := range list {
@@ -72,7 +101,7 @@ func (s settings) check(ctx context.Context, h Harness, list []testCase) error {
 		}
 		places <- struct{}{}
 		together.Go(func() {
-			errs[i] = s.try(ctx, h, c)
+			run(i, c)
 			<-places
 		})
 	}

@@ -99,7 +99,7 @@ Other users of the machine can see a password in --store. They cannot see a pass
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
-			return exit.Usagef("say what to do: run, ls, status, wait, release, pause, resume, history, doctor, prune, fence, check, sql, migrate, demo, completion, man or version")
+			return exit.Usagef("say what to do: run, ls, status, wait, release, pause, resume, history, doctor, prune, fence, check, sql, migrate, demo, locktest, completion, man or version")
 		},
 	}
 	root.Version = version(debug.ReadBuildInfo())
@@ -116,7 +116,7 @@ Other users of the machine can see a password in --store. They cannot see a pass
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{terminal.FormatText, terminal.FormatJSON}}, "log-format", "the format of messages on stderr ($ROWLOCK_LOG_FORMAT)")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "write only error messages ($ROWLOCK_QUIET)")
-	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.historyCommand(), a.doctorCommand(), a.pruneCommand(), a.fenceCommand(), a.checkCommand(), a.sqlCommand(), a.migrateCommand(), a.demoCommand(), a.completionCommand(), a.manCommand(), a.versionCommand(), exitCodesTopic())
+	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.historyCommand(), a.doctorCommand(), a.pruneCommand(), a.fenceCommand(), a.checkCommand(), a.sqlCommand(), a.migrateCommand(), a.demoCommand(), a.locktestCommand(), a.completionCommand(), a.manCommand(), a.versionCommand(), exitCodesTopic())
 	refuseUnknownHelp(root)
 	completeWords(root)
 	return root

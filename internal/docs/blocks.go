@@ -34,10 +34,10 @@ func (b Block) File() string {
 	return ""
 }
 
-// Pages returns the Markdown files that people have written: those in the root, in examples and in docs,
+// Pages returns the Markdown files that people have written: those in the root, in examples, in clients and in docs,
 // without the reports of torture runs.
 func Pages(root string) ([]string, error) {
-	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"}
+	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md", "clients/python/README.md"}
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		report := filepath.Base(filepath.Dir(path)) == "torture" && filepath.Base(path) != "README.md"
 		if err != nil || filepath.Ext(path) != ".md" || report {

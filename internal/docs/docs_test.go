@@ -28,6 +28,7 @@ var testedBy = map[string]string{
 	"sql":     "TestSQLRuns",
 	"console": "TestConsolesRun",
 	"sh":      "TestConsolesRun", // files that the commands of the page run
+	"python":  "TestPythonRuns",
 	"text":    "",                // blocks without a language contain drawings and output of other programs
 }
 

@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"database/sql"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -54,6 +55,25 @@ func TestSQLRuns(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A block of docs/protocol.md that names a file is that file, byte for byte. The author of a client copies the
+// statements from the page.
+func TestQuotedStatementsAreTheFiles(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, b := range blocks(t, "sql") {
+		if b.Page != "docs/protocol.md" {
+			continue
+		}
+		found++
+		require.NotEmpty(t, b.File(), b)
+		want, err := os.ReadFile(filepath.Join(root, b.File()))
+		require.NoError(t, err)
+		_, got, _ := strings.Cut(b.Text, "\n")
+		require.Equal(t, string(want), got, "%s is not %s", b, b.File())
+	}
+	require.Greater(t, found, 5)
 }
 
 func run(t *testing.T, server string, b docs.Block) {

@@ -86,7 +86,14 @@ func (p *Proxy) DropReplies(n int, then AfterDrop) {
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.delay = d
+	p.delay = [2]time.Duration{toServer: d, toClient: d}
+}
+
+// DelayReplies delays what the server sends by d, and nothing that a client sends. Zero ends the delay.
+func (p *Proxy) DelayReplies(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = [2]time.Duration{toClient: d}
 }
 
 // Sent returns how many chunks of bytes have reached the server. A request is one chunk or more.

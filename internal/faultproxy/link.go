@@ -83,7 +83,7 @@ func (l *link) pump(d direction, from, to *net.TCPConn) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
-		if !l.wait() {
+		if !l.wait(d) {
 			return
 		}
 		if n > 0 {
@@ -125,10 +125,10 @@ func (l *link) deliver(d direction, to *net.TCPConn, b []byte) bool {
 	return !cancel
 }
 
-// wait waits for the delay. It returns false if the link ended during the delay.
-func (l *link) wait() bool {
+// wait waits for the delay of this direction. It returns false if the link ended during the delay.
+func (l *link) wait(d direction) bool {
 	l.proxy.mu.Lock()
-	delay := l.proxy.delay
+	delay := l.proxy.delay[d]
 	l.proxy.mu.Unlock()
 	if delay <= 0 {
 		return true

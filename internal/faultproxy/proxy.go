@@ -26,9 +26,9 @@ type Proxy struct {
 	cutAt  int // the network is cut when the field sent reaches this value; 0: never
 	// cutFrom returns true for the addresses of clients that are cut off. It is nil if no client is cut off.
 	cutFrom func(net.Addr) bool
-	delay   time.Duration
-	sent    int // how many chunks of bytes have reached the server
-	drops   int // how many replies are still to be dropped
+	delay   [2]time.Duration // by direction
+	sent    int              // how many chunks of bytes have reached the server
+	drops   int              // how many replies are still to be dropped
 	then    AfterDrop
 	links   map[*link]struct{}
 }

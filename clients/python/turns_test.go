@@ -1,0 +1,217 @@
+//go:build unix
+
+package python_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/sqllock"
+)
+
+// goWorker is the first argument of the test's own program when it runs as a worker.
+const goWorker = "worker-in-go"
+
+const counted = "CREATE TABLE counted (n bigint NOT NULL, token bigint NOT NULL, worker text NOT NULL); INSERT INTO counted VALUES (0, 0, '')"
+
+// work increments the counter until the process is killed. It does the same as testdata/worker.py.
+func work(dsn, name string) {
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		panic(err)
+	}
+	guard := fence.Postgres(db)
+	locker, err := rowlock.New(sqllock.Postgres(db), rowlock.TTL(time.Second), rowlock.Fenced(guard))
+	if err != nil {
+		panic(err)
+	}
+	for {
+		_ = locker.Do(context.Background(), "counter", func(ctx context.Context, lease *rowlock.Lease) error {
+			for range 1 + rand.IntN(4) {
+				err := guard.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+					_, err := tx.ExecContext(ctx, "INSERT INTO counted SELECT max(n) + 1, $1, $2 FROM counted", int64(lease.Token()), name)
+					time.Sleep(rand.N(20 * time.Millisecond))
+					return err
+				}, "counter")
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// fleet is a set of worker processes. A worker that was killed is started again.
+type fleet struct {
+	commands [][]string
+	running  []*exec.Cmd
+}
+
+func newFleet(t *testing.T, dsn, mode string, inGo int) *fleet {
+	t.Helper()
+	f := &fleet{}
+	interpreter := python(t)
+	for i := range 2 {
+		f.commands = append(f.commands, []string{interpreter, "testdata/worker.py", dsn, fmt.Sprint("python", i), mode})
+	}
+	for i := range inGo {
+		f.commands = append(f.commands, []string{os.Args[0], goWorker, dsn, fmt.Sprint("go", i)})
+	}
+	f.running = make([]*exec.Cmd, len(f.commands))
+	for i := range f.commands {
+		f.start(t, i)
+	}
+	t.Cleanup(func() {
+		for i := range f.running {
+			f.kill(i)
+		}
+	})
+	return f
+}
+
+func (f *fleet) start(t *testing.T, i int) {
+	t.Helper()
+	cmd := exec.Command(f.commands[i][0], f.commands[i][1:]...)
+	cmd.Stderr = os.Stderr
+	require.NoError(t, cmd.Start())
+	f.running[i] = cmd
+}
+
+func (f *fleet) kill(i int) {
+	_ = f.running[i].Process.Kill()
+	_ = f.running[i].Wait()
+}
+
+// disturb kills a worker, or suspends it for longer than its TTL.
+func (f *fleet) disturb(t *testing.T) {
+	t.Helper()
+	i := rand.IntN(len(f.running))
+	if rand.IntN(3) == 0 {
+		f.kill(i)
+		f.start(t, i)
+		return
+	}
+	p := f.running[i].Process
+	require.NoError(t, p.Signal(syscall.SIGSTOP))
+	time.Sleep(1300 * time.Millisecond)
+	require.NoError(t, p.Signal(syscall.SIGCONT))
+}
+
+// lostUpdates returns how many increments were lost, and how many were made.
+func lostUpdates(t *testing.T, db *sql.DB) (lost, made int) {
+	t.Helper()
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) - count(DISTINCT n), count(*) - 1 FROM counted").Scan(&lost, &made))
+	return lost, made
+}
+
+// Promise: Python and Go processes exclude each other and are fenced by each other, even if they are killed and
+// suspended. No increment is lost, and the tokens rise in the order of the increments.
+func TestPythonAndGoTakeTurns(t *testing.T) {
+	t.Parallel()
+	dsn, db := database(t)
+	_, err := db.ExecContext(t.Context(), counted)
+	require.NoError(t, err)
+	f := newFleet(t, dsn, "fenced", 2)
+	both := func() bool {
+		var kinds int
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(DISTINCT left(worker, 2)) FROM counted WHERE n > 0").Scan(&kinds))
+		return kinds == 2
+	}
+	for begin := time.Now(); time.Since(begin) < 8*time.Second || !both() && time.Since(begin) < time.Minute; {
+		f.disturb(t)
+		time.Sleep(rand.N(200 * time.Millisecond))
+	}
+	require.True(t, both(), "only one language made increments")
+	lost, made := lostUpdates(t, db)
+	t.Logf("%d increments", made)
+	assert.Zero(t, lost, "lost updates")
+	var falls, shared int
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM (SELECT token < lag(token) OVER (ORDER BY n) AS falls FROM counted) c WHERE falls").Scan(&falls))
+	assert.Zero(t, falls, "increments whose token is smaller than the one before")
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM (SELECT token FROM counted GROUP BY token HAVING count(DISTINCT worker) > 1) c").Scan(&shared))
+	assert.Zero(t, shared, "tokens of two workers")
+}
+
+// Control: without the fence, the same faults lose updates.
+func TestUnfencedPythonLosesUpdates(t *testing.T) {
+	t.Parallel()
+	dsn, db := database(t)
+	_, err := db.ExecContext(t.Context(), counted)
+	require.NoError(t, err)
+	f := newFleet(t, dsn, "unfenced", 0)
+	lost := 0
+	for begin := time.Now(); lost == 0 && time.Since(begin) < time.Minute; {
+		f.disturb(t)
+		lost, _ = lostUpdates(t, db)
+	}
+	assert.Positive(t, lost, "the faults are too weak for the run with the fence to prove something")
+}
+
+// A job that seals before it reads sees every write of an older holder, even if that holder commits late. A job that
+// reads before it seals overwrites such a write.
+func TestReadBeforeTheSealIsCaught(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string]int{"once": 0, "read-first": 1} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			dsn, db := database(t)
+			_, err := db.ExecContext(t.Context(), counted)
+			require.NoError(t, err)
+			backend, guard := sqllock.Postgres(db), fence.Postgres(db)
+			locker, err := rowlock.New(backend, rowlock.TTL(time.Minute))
+			require.NoError(t, err)
+			defer locker.Close()
+			old, err := locker.Acquire(t.Context(), "counter")
+			require.NoError(t, err)
+			require.NoError(t, guard.Seal(t.Context(), old, "counter"))
+			tx, err := db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			defer func() { _ = tx.Rollback() }()
+			require.NoError(t, guard.Check(old.Context(), tx, "counter"))
+			_, err = tx.ExecContext(t.Context(), "INSERT INTO counted VALUES (1, $1, 'old')", int64(old.Token()))
+			require.NoError(t, err)
+
+			job := exec.CommandContext(t.Context(), python(t), "testdata/worker.py", dsn, "new", mode)
+			out := &strings.Builder{}
+			job.Stdout, job.Stderr = out, out
+			require.NoError(t, job.Start())
+			if mode == "read-first" { // its read has ended before it waits for the lock
+				until(t, db, "SELECT count(*) FROM rowlock_lease_waiter")
+			}
+			require.NoError(t, backend.ForceRelease(t.Context(), driver.Key{Name: "counter"}, old.Token(), true))
+			until(t, db, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
+			require.NoError(t, tx.Commit())
+			require.NoError(t, job.Wait(), out)
+			lost, made := lostUpdates(t, db)
+			assert.Equal(t, want, lost, "lost updates")
+			assert.Equal(t, 2, made)
+		})
+	}
+}
+
+// until waits until the query returns a number other than 0.
+func until(t *testing.T, db *sql.DB, query string) {
+	t.Helper()
+	n := 0
+	for end := time.Now().Add(30 * time.Second); n == 0; time.Sleep(5 * time.Millisecond) {
+		if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil || time.Now().After(end) {
+			require.NoError(t, errors.Join(err, fmt.Errorf("%s: still 0", query)))
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+)
+
+// client is a backend that sends every call to a program.
+type client struct {
+	program *program
+	proxy   *faultproxy.Proxy // between the program and the store
+	caps    driver.Capabilities
+	leases  bool // true if the program has the operations lock, trust and unlock
+}
+
+var _ driver.Backend = (*client)(nil)
+
+var qualities = map[string]driver.TokenQuality{
+	"none": driver.NoToken, "best effort": driver.BestEffortToken, "linearizable": driver.LinearizableToken,
+}
+
+// introduce asks the program for its capabilities.
+func (c *client) introduce(ctx context.Context) error {
+	r, err := c.program.call(ctx, request{Op: "capabilities"})
+	if err != nil {
+		return err
+	}
+	quality, known := qualities[r.Tokens]
+	if !known {
+		return fmt.Errorf(`the program says that its tokens are %q: want "none", "best effort" or "linearizable"`, r.Tokens)
+	}
+	c.leases = r.Leases
+	c.caps = driver.Capabilities{
+		Backend: r.Backend, Token: quality, Sessions: r.Sessions, Anonymous: r.Anonymous, Forgets: r.Forgets, MaxTTL: micros(r.MaxTTLUS),
+	}
+	return nil
+}
+
+// Capabilities implements [driver.Backend].
+func (c *client) Capabilities() driver.Capabilities { return c.caps }
+
+// Acquire implements [driver.Backend].
+func (c *client) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	got, err := c.program.call(ctx, request{
+		Op: "acquire", Namespace: r.Key.Namespace, Name: r.Key.Name, Nonce: r.Nonce.String(), Holder: r.Holder, Note: r.Note,
+		TTLUS: r.TTL.Microseconds(), MinHoldUS: r.MinHold.Microseconds(), HandoverUS: r.HandoverDelay.Microseconds(), Waiting: r.Waiting,
+	})
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	token, err := got.token()
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	return driver.Grant{
+		Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
+	}, nil
+}
+
+// Renew implements [driver.Backend].
+func (c *client) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	r := request{Op: "renew"}
+	for _, g := range grants {
+		r.Grants = append(r.Grants, grant{
+			Namespace: g.Key.Namespace, Name: g.Key.Name, Nonce: g.Nonce.String(), Token: g.Token.String(),
+			TTLUS: g.TTL.Microseconds(), MinHoldUS: g.MinHold.Microseconds(), HandoverUS: g.HandoverDelay.Microseconds(),
+		})
+	}
+	got, err := c.program.call(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	result := make([]driver.Outcome, len(got.Outcomes))
+	for i, word := range got.Outcomes {
+		known := false
+		if result[i], known = outcomes[word]; !known {
+			return nil, fmt.Errorf("the program replied with the outcome %q of a renewal", word)
+		}
+	}
+	return result, nil
+}
+
+// Release implements [driver.Backend].
+func (c *client) Release(ctx context.Context, g driver.Grant) error {
+	_, err := c.program.call(ctx, request{
+		Op: "release", Namespace: g.Key.Namespace, Name: g.Key.Name, Nonce: g.Nonce.String(), Token: g.Token.String(),
+		TTLUS: g.TTL.Microseconds(), MinHoldUS: g.MinHold.Microseconds(), HandoverUS: g.HandoverDelay.Microseconds(),
+	})
+	return err
+}
+
+// lock acquires a lease that the program itself keeps. It returns the program's id of the lease, and its token.
+func (c *client) lock(ctx context.Context, name string, ttl, wait time.Duration) (id, token string, err error) {
+	r, err := c.program.call(ctx, request{Op: "lock", Name: name, TTLUS: ttl.Microseconds(), WaitUS: wait.Microseconds()})
+	if err != nil {
+		return "", "", err
+	}
+	return r.Lease, r.Token, nil
+}
+
+// trust returns for how long the program still trusts its lease. It returns 0 if the program reports that the lease is
+// lost.
+func (c *client) trust(ctx context.Context, lease string) (time.Duration, error) {
+	r, err := c.program.call(ctx, request{Op: "trust", Lease: lease})
+	if errors.Is(err, errLost) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return micros(r.TrustUS), nil
+}
+
+func (c *client) unlock(ctx context.Context, lease string) error {
+	_, err := c.program.call(ctx, request{Op: "unlock", Lease: lease})
+	return err
+}
+
+// close ends the program and its proxy.
+func (c *client) close() error {
+	c.proxy.Close()
+	return c.program.close()
+}
+
+// String returns the command line for error texts.
+func (c *client) String() string { return strings.Join(c.program.cmd.Args, " ") }

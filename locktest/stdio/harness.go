@@ -1,0 +1,190 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/oneline"
+	"github.com/rowlock/rowlock/locktest"
+)
+
+// Variable is the environment variable in which a program finds the address of the store.
+const Variable = "ROWLOCK_STORE"
+
+// Harness starts a program for each client of a case. It implements [locktest.Harness] and the optional interfaces
+// that need no access to the data of the store.
+type Harness struct {
+	command []string
+	store   string // the address of the store
+	at      place  // where the address contains the host and port
+
+	mu      sync.Mutex
+	clients map[driver.Backend]*client
+}
+
+var (
+	_ locktest.Closer       = (*Harness)(nil)
+	_ locktest.Crasher      = (*Harness)(nil)
+	_ locktest.Partitioner  = (*Harness)(nil)
+	_ locktest.ReplyDropper = (*Harness)(nil)
+)
+
+// New returns a harness that starts command, a program and its arguments. The parameter store is the address of the
+// store, as --store of the command rowlock accepts it. It must contain one host, because all connections of a
+// program go through one proxy. New starts nothing.
+func New(store string, command ...string) (*Harness, error) {
+	if len(command) == 0 {
+		return nil, errors.New("the program is missing")
+	}
+	at, err := find(store)
+	if err != nil {
+		return nil, err
+	}
+	return &Harness{command: command, store: store, at: at, clients: map[driver.Backend]*client{}}, nil
+}
+
+// Open starts the program, and asks it for its capabilities.
+func (h *Harness) Open(ctx context.Context) (driver.Backend, error) {
+	proxy, err := faultproxy.New(h.at.target)
+	if err != nil {
+		return nil, err
+	}
+	through := h.store[:h.at.begin] + proxy.Addr() + h.store[h.at.end:]
+	p, err := start(h.command, append(os.Environ(), Variable+"="+through))
+	if err != nil {
+		proxy.Close()
+		return nil, err
+	}
+	c := &client{program: p, proxy: proxy}
+	if err := c.introduce(ctx); err != nil {
+		c.proxy.Close()
+		p.kill()
+		return nil, fmt.Errorf("%s: %w", strings.Join(h.command, " "), err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.clients[c] = c
+	return c, nil
+}
+
+// Close ends the program of b. It returns an error if the program does not end when its stdin ends.
+func (h *Harness) Close(b driver.Backend) error {
+	c, err := h.client(b)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	delete(h.clients, b)
+	h.mu.Unlock()
+	return c.close()
+}
+
+// CloseAll ends every program that still runs.
+func (h *Harness) CloseAll() error {
+	h.mu.Lock()
+	var open []driver.Backend
+	for b := range h.clients {
+		open = append(open, b)
+	}
+	h.mu.Unlock()
+	var errs []error
+	for _, b := range open {
+		errs = append(errs, h.Close(b))
+	}
+	return oneline.Join(errs...)
+}
+
+// Crash kills the program of b, as kill -9 does.
+func (h *Harness) Crash(b driver.Backend) error {
+	return h.each(b, func(c *client) {
+		c.program.kill()
+		c.proxy.Close()
+	})
+}
+
+// Cut drops all bytes between the program of b and the store.
+func (h *Harness) Cut(b driver.Backend) error {
+	return h.each(b, func(c *client) { c.proxy.Cut() })
+}
+
+// Restore ends Cut.
+func (h *Harness) Restore(b driver.Backend) error {
+	return h.each(b, func(c *client) { c.proxy.Restore() })
+}
+
+// DropReply loses the store's reply to the next request of the program of b.
+func (h *Harness) DropReply(b driver.Backend) error {
+	return h.each(b, func(c *client) { c.proxy.DropReplies(1, faultproxy.Hang) })
+}
+
+func (h *Harness) each(b driver.Backend, do func(*client)) error {
+	c, err := h.client(b)
+	if err == nil {
+		do(c)
+	}
+	return err
+}
+
+func (h *Harness) client(b driver.Backend) (*client, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.clients[b]
+	if c == nil {
+		return nil, fmt.Errorf("%v is no open client of this harness", b)
+	}
+	return c, nil
+}
+
+// place is the part of an address that contains the host and port, and the address to connect to.
+type place struct {
+	begin, end int
+	target     string
+}
+
+// dsn matches USER:PASSWORD@tcp(HOST:PORT)/DATABASE, the form of go-sql-driver/mysql.
+var dsn = regexp.MustCompile(`^[^/]*@tcp\(([^()]+)\)/`)
+
+// ports maps the scheme of an address to the default port.
+var ports = map[string]string{
+	"postgres": "5432", "postgresql": "5432", "mysql": "3306", "mariadb": "3306", "redis": "6379", "etcd": "2379", "zk": "2181",
+}
+
+// find returns where the address of a store contains its host and port.
+func find(store string) (place, error) {
+	if m := dsn.FindStringSubmatchIndex(store); m != nil {
+		return place{m[2], m[3], withPort(store[m[2]:m[3]], "3306")}, nil
+	}
+	u, err := url.Parse(store)
+	if err != nil || u.Hostname() == "" || strings.Contains(u.Host, ",") || ports[u.Scheme] == "" && u.Port() == "" {
+		schemes := slices.Sorted(func(yield func(string) bool) {
+			for scheme := range ports {
+				if !yield(scheme) {
+					return
+				}
+			}
+		})
+		return place{}, fmt.Errorf("the address of the store must be a URL with one host (%s), so that a proxy can stand before it", strings.Join(schemes, ", "))
+	}
+	begin := strings.Index(store, "://") + len("://")
+	if i := strings.LastIndexByte(strings.SplitN(store[begin:], "/", 2)[0], '@'); i >= 0 {
+		begin += i + 1
+	}
+	return place{begin, begin + len(u.Host), withPort(u.Host, ports[u.Scheme])}, nil
+}
+
+func withPort(host, port string) string {
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), port)
+}
