@@ -29,7 +29,7 @@ var testedBy = map[string]string{
 	"console": "TestConsolesRun",
 	"sh":      "TestConsolesRun", // files that the commands of the page run
 	"python":  "TestPythonRuns",
-	"text":    "",                // blocks without a language contain drawings and output of other programs
+	"text":    "", // blocks without a language contain drawings and output of other programs
 }
 
 // Every block of every page has a language. For each language there is a test that compiles or runs its blocks.

@@ -1,5 +1,5 @@
 -- Parameters: $1 to $8 as in acquire.sql; $9 the id of the waiter's row; $10 a sum of flags: 1 if a later release may grant the request, 2 if the process did not wait before; $11 the channel on which the process listens, or an empty text.
--- Result: the columns of acquire.sql, and then: how many waiters have waited longer; the id of the waiter that the lock was reserved for and that did not acquire it, or an empty text; whether the statement wrote the waiter's row.
+-- Result: the columns of acquire.sql, and then: how many waiters have waited longer; the id of the waiter that missed its reservation of the lock, or an empty text; whether the statement wrote the waiter's row.
 -- Promise: is acquire.sql with two differences. If the request is refused and a later release may grant it, the statement deposits the request in the waiter's row. A lock that is reserved for this waiter is granted to it.
 WITH seen AS MATERIALIZED (
     -- The comments in acquire.sql explain the parts that have no comment here.

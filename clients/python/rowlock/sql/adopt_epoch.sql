@@ -1,5 +1,5 @@
 -- Parameters: none.
--- Result: no rows; changes one row if the stored epoch belongs to another server, another timeline or an earlier start of this server.
+-- Result: no rows; changes one row if the column epoch identifies another server, another timeline or an earlier start of this server.
 -- Promise: after a change of the system identifier or the timeline, no lock is granted for longest_ttl_us. A restart alone delays nothing. The quarantine lasts at most 14 days, even if longest_ttl_us is larger. The limit is safe, because the options permit no TTL and hand-over delay whose sum is more than 14 days.
 WITH present AS MATERIALIZED (
     SELECT system_identifier::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) AS server,
