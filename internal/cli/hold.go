@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,8 +108,11 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	}
 	r := history.Record{Key: driver.Key{Namespace: a.namespace, Name: lease.Name()}, Token: lease.Token(), Holder: lease.Holder(), Note: f.note, Waited: time.Since(asked)}
 	recorded, end := history.Of(s).Begin(r)
-	children, err := a.children(f, lease)
-	if err = cmp.Or(unsealed, err); err != nil {
+	var children *job.Children
+	if unsealed == nil {
+		children, unsealed = a.children(f, lease)
+	}
+	if err := unsealed; err != nil {
 		_ = lease.Release(ctx) // ignored: the error says why the command does not start
 		r.Outcome, r.Code = job.Failed, exit.Code(err)
 		end(r)

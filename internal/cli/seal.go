@@ -43,14 +43,14 @@ func (a *app) guard(ctx context.Context, f runFlags, s *store.Store) (*guarded, 
 	return &guarded{data.Guard(), data}, data.Close, nil
 }
 
-// seal makes the lease the newest holder of the resources in --fence. If the store of the lease grants no token, the
-// database of the resources generates one. An error has the exit code Unavailable.
+// seal makes the lease the newest holder of the resources in --fence. The tokens of Redlock are not reliable, so the
+// database of the resources then generates a token. An error has the exit code Unavailable.
 func (f *runFlags) seal(ctx context.Context, guard *guarded, lease *rowlock.Lease) error {
 	if guard == nil {
 		return nil
 	}
 	seal := guard.Seal
-	if lease.Token() == 0 && !lease.Shared() {
+	if lease.Backend() == "redlock" {
 		seal = guard.Claim
 	}
 	if err := seal(ctx, lease, f.fence...); err != nil {
