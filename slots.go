@@ -125,8 +125,12 @@ func (c *contest) winner() (*acquisition, error) {
 		return nil, err
 	}
 	first := c.all[0]
-	winner, err := c.try()
-	if winner == nil && first.mayWaitAfter(err) {
+	var winner *acquisition
+	follows := c.follows()
+	if !follows {
+		winner, err = c.try()
+	}
+	if winner == nil && (follows || first.mayWaitAfter(err)) {
 		first.count(c.all)
 		winner, err = c.race()
 	}
@@ -153,6 +157,17 @@ func (c *contest) enter(ctx context.Context) error {
 	}
 	c.all = all
 	return nil
+}
+
+// follows reports whether the call may wait without an attempt, because other callers of this process already wait for
+// each of the names.
+func (c *contest) follows() bool {
+	for _, a := range c.all {
+		if a.cfg.waitSet && a.cfg.wait == 0 || !c.locker.queues.has(a.key) {
+			return false
+		}
+	}
+	return true
 }
 
 // try makes one attempt for each name in turn. It stops when a name is granted, or when an attempt fails with an
