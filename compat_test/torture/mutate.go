@@ -31,7 +31,7 @@ func killMutants(ctx context.Context, o settings, only string, together int, pag
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			o := o
-			o.mutant, o.long = m.name, max(o.long, m.long)
+			o.mutant = m.name
 			broken, err := mutate(ctx, s, o)
 			killed[i] = slices.ContainsFunc(m.caughtBy, func(id string) bool { return slices.Contains(broken, id) })
 			lines[i] = fmt.Sprintf("| %s | %s | %s |", m.name, strings.Join(m.caughtBy, " or "), strings.Join(broken, ", "))
