@@ -32,7 +32,8 @@ func Slots(name string, n int) []string {
 // AcquireAny takes from 1 to 64 different names.
 //
 // AcquireAny tries each name once, starting with a random one. If all are held, it waits for all of them at the same
-// time, and keeps the first grant. In rare cases the store grants two names at the same time. Then a background task
+// time, and keeps the first grant. If other callers of this Locker already wait for each of the names, AcquireAny
+// waits behind them without trying. In rare cases the store grants two names at the same time. Then a background task
 // releases the second name at once.
 //
 // The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] has the [*HeldError] of one of the names.
