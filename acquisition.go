@@ -123,7 +123,7 @@ func (a *acquisition) wait() (*Lease, error) {
 		a.waitingCrew.Leave()
 		a.waitingCrew = nil
 	}()
-	w := &waiter{acquisition: a, place: a.locker.queues.join(a.key), poll: newPoll(), unbind: func() {}}
+	w := &waiter{acquisition: a, place: a.locker.queues.join(a.request()), poll: newPoll(), unbind: func() {}}
 	defer func() {
 		w.place.leave()
 		w.unbind()
@@ -133,6 +133,7 @@ func (a *acquisition) wait() (*Lease, error) {
 		le, next = w.askAndRest()
 	}
 	if le == nil {
+		w.resign()
 		return nil, a.giveUp()
 	}
 	w.place.excludes = !a.cfg.shared

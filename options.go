@@ -208,10 +208,10 @@ func (s *settings) suits(caps driver.Capabilities) error {
 		return fmt.Errorf("rowlock: TTL(%s): backend %s grants for no longer than its MaxTTL of %s: set a shorter TTL, or a longer MaxTTL in every program that shares the locks", s.ttl, caps.Backend, caps.MaxTTL)
 	}
 	if s.shared && s.tick != "" {
-		return errors.New("rowlock: Once: cannot be combined with Shared")
+		return errors.New("rowlock: Once: not possible with a shared lock")
 	}
 	if s.shared && s.leads {
-		return errors.New("rowlock: Lead: cannot be combined with Shared")
+		return errors.New("rowlock: Lead: not possible with a shared lock")
 	}
 	if s.shared && !caps.Shares {
 		return fmt.Errorf("rowlock: Shared: backend %s grants no shared locks: %w", caps.Backend, errors.ErrUnsupported)
@@ -221,7 +221,7 @@ func (s *settings) suits(caps driver.Capabilities) error {
 		value time.Duration
 	}{{"MinHold", s.minHold}, {"HandoverDelay", s.handover}} {
 		if s.shared && o.value > 0 {
-			return fmt.Errorf("rowlock: %s(%s): cannot be combined with Shared", o.name, o.value)
+			return fmt.Errorf("rowlock: %s(%s): not possible with a shared lock", o.name, o.value)
 		}
 		if caps.Sessions && o.value > 0 {
 			return fmt.Errorf("rowlock: %s(%s): backend %s cannot keep a name unavailable after its lock has ended: use sqllock for such locks", o.name, o.value, caps.Backend)

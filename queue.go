@@ -20,28 +20,35 @@ type queue struct {
 	stopNotify       func()     // ends the notifications of the store; nil if the store sends none
 	successor        *successor // the first waiter while it waits between two requests, else nil
 	predecessorHolds bool       // true if the previous first waiter acquired the name exclusively and has not released it
-	round            uint64     // number of the current round; a round begins when a waiter becomes the first or is woken
+	round            uint64     // number of the current round; a round begins when a waiter becomes the first without the progress of another, or is woken
 }
 
-// join appends a waiter to the queue for key.
-func (q *queues) join(key driver.Key) *place {
+// join appends a waiter to the queue for the key of its request r.
+func (q *queues) join(r driver.Request) *place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.byKey == nil {
 		q.byKey = make(map[driver.Key]*queue)
 	}
-	of := q.byKey[key]
+	of := q.byKey[r.Key]
 	if of == nil {
 		of = new(queue)
-		q.byKey[key] = of
+		q.byKey[r.Key] = of
 	}
-	p := &place{queues: q, key: key, ahead: len(of.places), first: make(chan struct{}), woken: make(chan struct{}, 1)}
+	p := &place{queues: q, key: r.Key, request: r, ahead: len(of.places), first: make(chan struct{}), woken: make(chan struct{}, 1)}
 	of.places = append(of.places, p)
 	if p.ahead == 0 {
 		q.next(of)
 		close(p.first)
 	}
 	return p
+}
+
+// has reports whether callers of this process wait for key.
+func (q *queues) has(key driver.Key) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.byKey[key] != nil
 }
 
 // wake wakes the first waiter for key, because the name may be free.
@@ -111,10 +118,12 @@ func (q *queues) takeSuccessor(key driver.Key) *successor {
 type place struct {
 	queues   *queues
 	key      driver.Key
-	ahead    int           // waiters before this waiter when it joined
-	first    chan struct{} // closed when the waiter becomes the first
-	woken    chan struct{} // has capacity for one wake-up
-	excludes bool          // true if the waiter has acquired the name exclusively
+	request  driver.Request // the first request of the waiter
+	ahead    int            // waiters before this waiter when it joined
+	first    chan struct{}  // closed when the waiter becomes the first
+	woken    chan struct{}  // has capacity for one wake-up
+	excludes bool           // true if the waiter has acquired the name exclusively
+	progress *progress      // what the previous first waiter has left to this waiter; nil if there is nothing
 }
 
 // leave removes the waiter, so that the next waiter becomes the first.
@@ -129,6 +138,9 @@ func (p *place) remove() (stop func()) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
 	of := p.queues.byKey[p.key]
+	if of == nil {
+		return nil // leaveToNext has removed the waiter
+	}
 	for i, other := range of.places {
 		if other != p {
 			continue
@@ -146,6 +158,34 @@ func (p *place) remove() (stop func()) {
 		return nil
 	}
 	return nil
+}
+
+// leaveToNext removes the first waiter and leaves its progress to the next waiter. If there is no next waiter, or it
+// does not send the same request, leaveToNext changes nothing and reports false.
+func (p *place) leaveToNext(left progress) bool {
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	of := p.queues.byKey[p.key]
+	if len(of.places) < 2 || !sameRequest(of.places[1].request, p.request) {
+		return false
+	}
+	of.places = of.places[1:]
+	next := of.places[0]
+	next.progress = &left
+	if len(p.woken) > 0 {
+		next.poke()
+	}
+	close(next.first)
+	return true
+}
+
+// takeProgress returns what the previous first waiter has left, or nil. Later calls return nil.
+func (p *place) takeProgress() *progress {
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	left := p.progress
+	p.progress = nil
+	return left
 }
 
 // poke wakes the waiter without blocking.
@@ -206,7 +246,7 @@ func (p *place) refused(held *HeldError) {
 	p.queues.byKey[p.key].refusal = &remembered
 }
 
-// refusal returns the last refusal of the first waiter; nil if there is none, or nil if there is none.
+// refusal returns the last refusal of the first waiter, or nil if there is none.
 func (p *place) refusal() *HeldError {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()

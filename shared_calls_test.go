@@ -89,8 +89,8 @@ func TestOptionsThatDoNotSuitShared(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l, readers := locker(t, store), locker(t, store, rowlock.Shared())
 		for want, opt := range map[string]rowlock.Option{
-			"MinHold(1s): cannot be combined with Shared":       rowlock.MinHold(time.Second),
-			"HandoverDelay(1s): cannot be combined with Shared": rowlock.HandoverDelay(time.Second),
+			"MinHold(1s): not possible with a shared lock":       rowlock.MinHold(time.Second),
+			"HandoverDelay(1s): not possible with a shared lock": rowlock.HandoverDelay(time.Second),
 		} {
 			_, err := l.Acquire(background, "a", rowlock.Shared(), opt)
 			require.ErrorContains(t, err, want)
@@ -100,11 +100,11 @@ func TestOptionsThatDoNotSuitShared(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		}
 		err := rowlock.Once(background, l, "a", monday, nothing, rowlock.Shared())
-		require.ErrorContains(t, err, "Once: cannot be combined with Shared")
+		require.ErrorContains(t, err, "Once: not possible with a shared lock")
 		_, err = readers.AcquireOnce(background, "a", monday)
-		require.ErrorContains(t, err, "Once: cannot be combined with Shared")
+		require.ErrorContains(t, err, "Once: not possible with a shared lock")
 		err = rowlock.Lead(background, l, "a", nothing, rowlock.Shared())
-		require.ErrorContains(t, err, "Lead: cannot be combined with Shared")
+		require.ErrorContains(t, err, "Lead: not possible with a shared lock")
 
 		_, err = locker(t, plainStore{store}).Acquire(background, "a", rowlock.Shared())
 		require.ErrorIs(t, err, errors.ErrUnsupported)

@@ -32,7 +32,8 @@ func Slots(name string, n int) []string {
 // AcquireAny takes from 1 to 64 different names.
 //
 // AcquireAny tries each name once, starting with a random one. If all are held, it waits for all of them at the same
-// time, and keeps the first grant. In rare cases the store grants two names at the same time. Then a background task
+// time, and keeps the first grant. If other callers of this Locker already wait for each of the names, AcquireAny
+// waits behind them without trying. In rare cases the store grants two names at the same time. Then a background task
 // releases the second name at once.
 //
 // The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] has the [*HeldError] of one of the names.
@@ -125,8 +126,12 @@ func (c *contest) winner() (*acquisition, error) {
 		return nil, err
 	}
 	first := c.all[0]
-	winner, err := c.try()
-	if winner == nil && first.mayWaitAfter(err) {
+	var winner *acquisition
+	follows := c.follows()
+	if !follows {
+		winner, err = c.try()
+	}
+	if winner == nil && (follows || first.mayWaitAfter(err)) {
 		first.count(c.all)
 		winner, err = c.race()
 	}
@@ -153,6 +158,17 @@ func (c *contest) enter(ctx context.Context) error {
 	}
 	c.all = all
 	return nil
+}
+
+// follows reports whether the call may wait without an attempt, because other callers of this process already wait for
+// each of the names.
+func (c *contest) follows() bool {
+	for _, a := range c.all {
+		if a.cfg.waitSet && a.cfg.wait == 0 || !c.locker.queues.has(a.key) {
+			return false
+		}
+	}
+	return true
 }
 
 // try makes one attempt for each name in turn. It stops when a name is granted, or when an attempt fails with an

@@ -23,6 +23,7 @@ type waiter struct {
 	bound      context.Context // ends when the wait does; nil until the wait begins
 	unbind     func()
 	subscribed bool
+	due        time.Time // when the next request is due, if the wait ended while the waiter rested; else zero
 }
 
 // limit returns a context that ends when the caller's context does, when its Wait is over, or when the locker is
@@ -50,7 +51,7 @@ func (w *waiter) limit() context.Context {
 }
 
 // reachFront waits until the waiter is the first of this process. If the previous first waiter has just
-// acquired the name, the waiter rests instead of sending a request that would be refused.
+// acquired the name, or has left its progress, the waiter rests instead of sending a request that would be refused.
 func (w *waiter) reachFront() (*Lease, verdict) {
 	if w.place.ahead == 0 {
 		return nil, again
@@ -62,7 +63,10 @@ func (w *waiter) reachFront() (*Lease, verdict) {
 	case <-ctx.Done():
 	}
 	w.held = w.place.refusal() // a refusal of the previous first waiter, which has probably just acquired the name
+	left := w.place.takeProgress()
 	switch {
+	case left != nil:
+		return w.rest(time.Until(w.continues(left)))
 	case ctx.Err() != nil:
 		return nil, stop
 	case w.behindHolder():
@@ -158,6 +162,7 @@ func (w *waiter) behindHolder() bool {
 
 // rest waits until d has passed, the waiter is woken, its wait ends, or a release hands the name over.
 func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
+	due := time.Now().Add(d)
 	ctx, timer := w.limit(), time.NewTimer(d)
 	defer timer.Stop()
 	for {
@@ -169,6 +174,7 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 		select {
 		case <-timer.C:
 		case <-w.place.woken:
+			due = time.Now()
 		case <-ctx.Done():
 		case o := <-result:
 			if le, next := w.acceptHandOver(o); next != refused {
@@ -182,6 +188,7 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 			}
 		}
 		if ctx.Err() != nil {
+			w.due = due
 			return nil, stop
 		}
 		return nil, again

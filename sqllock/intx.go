@@ -41,7 +41,8 @@ func TxWait(d time.Duration) TxOption {
 //
 // On MySQL and MariaDB, InTx first reads the row of the lock on a second connection of the backend's pool, and inserts
 // a missing row there. So the pool must allow two connections. A plain read in tx would fix the snapshot of tx too
-// early, before tx has the lock. The inserted row has no holder, and remains after a rollback of tx.
+// early, before tx has the lock. The inserted row has no holder, and remains after a rollback of tx. If you read in tx
+// before you call InTx at REPEATABLE READ, later reads do not show what the previous holder has committed.
 //
 // On SQLite a transaction locks the whole file, so every other writer of the file waits for tx. On SQLite, begin tx
 // with BEGIN IMMEDIATE, or call InTx before you read anything else in tx.

@@ -76,6 +76,7 @@ func command() int {
 	planOnly := flag.Bool("plan", false, "print the plan and do nothing")
 	again := flag.String("check", "", "check the history in this folder and do nothing else")
 	kills := flag.Bool("mutants", false, "run with defects that the checker must find, and do nothing else")
+	mutant := flag.String("mutant", "", "with -mutants, only the defects whose name contains this text")
 	markdown := flag.String("markdown", "", "write one page for each backend to this folder")
 	flag.Parse()
 
@@ -114,7 +115,7 @@ func command() int {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
 	if *kills {
-		return exit(killMutants(ctx, o, *together, *markdown))
+		return exit(killMutants(ctx, o, *mutant, *together, *markdown))
 	}
 	good := true
 	var mu sync.Mutex

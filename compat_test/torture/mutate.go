@@ -15,17 +15,18 @@ import (
 	"github.com/rowlock/rowlock/compat_test/torture/history"
 )
 
-// killMutants runs every mutant. It reports whether each mutant violated one of the properties in its field caughtBy.
-// If page is not empty, killMutants adds the table to mutants.md in the folder page.
-func killMutants(ctx context.Context, o settings, together int, page string) bool {
+// killMutants runs every mutant whose name contains the text in only. It reports whether each of them violated one of
+// the properties in its field caughtBy. If page is not empty, killMutants adds the table to mutants.md in the folder page.
+func killMutants(ctx context.Context, o settings, only string, together int, page string) bool {
 	s, err := findStore("sqlite")
 	if err != nil {
 		return false
 	}
-	lines, killed := make([]string, len(mutants)), make([]bool, len(mutants))
+	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return !strings.Contains(m.name, only) })
+	lines, killed := make([]string, len(chosen)), make([]bool, len(chosen))
 	turns := make(chan struct{}, together)
 	var group sync.WaitGroup
-	for i, m := range mutants {
+	for i, m := range chosen {
 		group.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
@@ -43,12 +44,12 @@ func killMutants(ctx context.Context, o settings, together int, page string) boo
 	var table strings.Builder
 	table.WriteString("| defect | must break | broken |\n|---|---|---|\n")
 	dead := 0
-	for i := range mutants {
+	for i := range chosen {
 		if fmt.Fprintln(&table, lines[i]); killed[i] {
 			dead++
 		}
 	}
-	fmt.Fprintf(&table, "\n%d of %d mutants caught.\n", dead, len(mutants))
+	fmt.Fprintf(&table, "\n%d of %d mutants caught.\n", dead, len(chosen))
 	fmt.Print(table.String())
 	if page != "" {
 		if err := appendTo(page+"/mutants.md", "\n## Found by the checker of the torture\n\n"+table.String()); err != nil {
@@ -56,7 +57,7 @@ func killMutants(ctx context.Context, o settings, together int, page string) boo
 			return false
 		}
 	}
-	return dead == len(mutants)
+	return dead == len(chosen)
 }
 
 func appendTo(path, text string) error {

@@ -23,7 +23,8 @@ func (a *app) pruneCommand() *cobra.Command {
 		Long: `Deletes the locks of every namespace that have been free for at least --unused, together with their history and
 their last tick (rowlock run --once). So a job whose tick is deleted can run for that tick again.
 Tokens still rise: every later grant has a larger token than all deleted locks. Use this for a table that fills
-up with names that are used only once. etcd, ZooKeeper and Redis delete such locks themselves.`,
+up with names that are used only once. etcd, ZooKeeper and Redis delete such locks themselves, but keep a tick
+until you prune it.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.noArgs,
 	}

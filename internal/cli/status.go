@@ -18,9 +18,9 @@ func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [OPTIONS] NAME",
 		Short: "Say whether a lock is free, and who holds it",
-		Long: `Says whether a lock is free, and who holds it. The exit code is 0 if a process can acquire the lock now. The
-exit code is 75 if the lock is held, paused or closed. A closed lock is not held, but no process can acquire it
-yet, for example because of --min-hold.`,
+		Long: `Says whether a lock is free, who holds it, and which tick (rowlock run --once) was done last. The exit code is 0
+if a process can acquire the lock now. The exit code is 75 if the lock is held, paused or closed. A closed lock is
+not held, but no process can acquire it yet, for example because of --min-hold.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.key,
 	}

@@ -13,6 +13,11 @@ code=0; rowlock run nightly --once=2026-11-23 -- touch never 2>err || code=$?
 test $code = 80
 test "$(cat ran)" = 2026-11-23
 
+# status shows the tick that was done last.
+rowlock status nightly >out
+grep -Eq '^"nightly" is free.*, tick "2026-11-23" is done( \(token [0-9]+\))?$' out
+rowlock status nightly --json | grep -q '"done": "2026-11-23",$'
+
 # A run that fails leaves the tick open. So does a run that is killed.
 code=0; rowlock run nightly --once=2026-11-24 -- sh -c 'exit 7' || code=$?
 test $code = 7

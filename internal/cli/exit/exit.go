@@ -112,7 +112,7 @@ func inFlags(err error) error {
 		return err
 	}
 	flag := map[string]string{"TTL": "ttl", "Wait": "wait", "MinHold": "min-hold", "MaxHold": "max-hold", "HandoverDelay": "handover-delay"}[m[1]]
-	return fmt.Errorf("--%s=%s: %s", flag, m[2], strings.Replace(strings.TrimPrefix(err.Error(), m[0]), "with Shared", "with --shared", 1))
+	return fmt.Errorf("--%s=%s: %s", flag, m[2], strings.TrimPrefix(err.Error(), m[0]))
 }
 
 // OfInspect adds the exit code to an error of a [driver.Operator]. The parameter unanswered is the exit code for a

@@ -26,6 +26,7 @@ type Lock struct {
 	ExpiresIn *float64 `json:"expires_in_seconds"` // the time until the lease ends, unless it is renewed; null for a pause, and for a session lock, which ends with its session
 	FreeIn    float64  `json:"free_in_seconds"`    // the time until the lock can be granted
 	Readers   int      `json:"readers"`            // how many readers share the lock; 0 if the holder is a writer, or if the store does not count readers
+	Done      string   `json:"done"`               // the last tick that is done; empty if there is none, and in a list of a store that keeps ticks apart from locks
 	Waiters   int      `json:"waiters"`            // how many processes wait for the lock; 0 if the store keeps no record of them
 
 	Status   driver.Status `json:"-"` // the backend's status, from which the other fields are computed
@@ -39,7 +40,7 @@ func Of(s *store.Store, status driver.Status) Lock {
 	v := Lock{
 		Namespace: status.Key.Namespace, Name: status.Key.Name, State: status.State.String(), Token: int64(status.Token),
 		Holder: status.Holder, Note: status.Note,
-		FreeIn: terminal.Seconds(status.FreeIn), Waiters: status.Waiters, Readers: status.Readers,
+		FreeIn: terminal.Seconds(status.FreeIn), Done: status.Done, Waiters: status.Waiters, Readers: status.Readers,
 		Status: status, ends: s.EndsWith(), nameless: s.Nameless(), forgets: s.Backend.Capabilities().Forgets,
 	}
 	if age := terminal.Seconds(status.Age); status.Age != 0 {

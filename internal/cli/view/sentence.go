@@ -8,15 +8,20 @@ import (
 	"github.com/rowlock/rowlock/internal/cli/terminal"
 )
 
-// Sentence returns a sentence about the state of the lock, its holder, its times, its waiters and its note.
+// Sentence returns a sentence about the state of the lock, its holder, its times, its last tick, its waiters and its
+// note.
 func (v Lock) Sentence() string {
 	name := fmt.Sprintf("%q", v.Status.Key.String())
-	tail := ""
+	ticked := ""
+	if v.Done != "" {
+		ticked = fmt.Sprintf(", tick %q is done", v.Done)
+	}
+	tail := ticked
 	switch {
 	case v.Waiters == 1:
-		tail = ", 1 process waits"
+		tail += ", 1 process waits"
 	case v.Waiters > 1:
-		tail = fmt.Sprintf(", %d processes wait", v.Waiters)
+		tail += fmt.Sprintf(", %d processes wait", v.Waiters)
 	}
 	if v.Token != 0 {
 		tail += fmt.Sprintf(" (token %d)", v.Token)
@@ -39,7 +44,7 @@ func (v Lock) Sentence() string {
 		return fmt.Sprintf("%s is free: the lease of %s, granted %s ago, expired %s ago without release%s", name, terminal.Cell(v.Holder), age, terminal.Span(-expires), tail)
 	default:
 		if v.nameless || v.forgets {
-			return name + " is free"
+			return name + " is free" + ticked
 		}
 		if v.Token == 0 {
 			return name + " is free, and was never held"

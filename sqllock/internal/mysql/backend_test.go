@@ -94,6 +94,16 @@ func (f *fixture) isolation(level string) map[string]string {
 	return map[string]string{name: "'" + level + "'"}
 }
 
+// strict adds the parameter that makes MariaDB refuse to lock rows newer than the snapshot, as it does by default from
+// 11.6.2 on.
+func (f *fixture) strict(level string) map[string]string {
+	params := f.isolation(level)
+	if f.mariadb {
+		params["innodb_snapshot_isolation"] = "1"
+	}
+	return params
+}
+
 var isolations = []string{"READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"}
 
 func (f *fixture) Exec(t testing.TB, statement string, args ...any) {

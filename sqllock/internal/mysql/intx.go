@@ -73,7 +73,9 @@ func (b *Backend) lookBeside(ctx context.Context, s *server, key driver.Key) (sq
 	return a.Answer, err
 }
 
-// lockRowInTx locks the row in the caller's transaction. The result found is false if another transaction has locked
+// lockRowInTx locks the row in the caller's transaction. The statement sets innodb_snapshot_isolation to OFF, because
+// MariaDB (by default from 11.6.2 on) would otherwise take a snapshot with it, or roll the transaction back if the row
+// is newer than the snapshot. The result found is false if another transaction has locked
 // the row. The error of NOWAIT normally undoes only the statement. Some servers undo the whole transaction after a lock
 // time-out (innodb_rollback_on_timeout). There lockRowInTx uses SKIP LOCKED instead. At REPEATABLE READ and
 // SERIALIZABLE, SKIP LOCKED locks the gap after the skipped row. Until the transaction ends, the first grant of a name

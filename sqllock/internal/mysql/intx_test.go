@@ -23,7 +23,7 @@ func begin(t *testing.T, db *sql.DB) *sql.Tx {
 func TestMySQLInTxExcludes(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for _, level := range isolations {
-			db := f.open(t, f.isolation(level))
+			db := f.open(t, f.strict(level))
 			b := on(db)
 			for _, known := range []bool{false, true} {
 				holder, other := begin(t, db), begin(t, db)
@@ -40,6 +40,31 @@ func TestMySQLInTxExcludes(t *testing.T) {
 				require.NoError(t, other.Rollback())
 			}
 			require.NoError(t, b.Release(limited(t), mustAcquire(t, b, request("a"+level))))
+		}
+	})
+}
+
+// If the transaction's snapshot is older than the last change of the lock, InTx still locks or refuses, at every
+// isolation level. What the transaction has written stays.
+func TestMySQLInTxInAnOldSnapshot(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		f.Exec(t, "CREATE TABLE written (level VARCHAR(20))")
+		for _, level := range isolations {
+			db := f.open(t, f.strict(level))
+			b := on(db)
+			old := begin(t, db)
+			_, err := old.ExecContext(limited(t), "INSERT INTO written VALUES (?)", level)
+			require.NoError(t, err)
+			var rows int
+			require.NoError(t, old.QueryRowContext(limited(t), "SELECT COUNT(*) FROM written").Scan(&rows)) // fixes the snapshot
+			g := mustAcquire(t, f, request("b"+level))
+			requireHeld(t, inTx(limited(t), b, old, "b"+level), driver.Leased)
+			require.NoError(t, f.Release(limited(t), g))
+			require.NoError(t, inTx(limited(t), b, old, "b"+level), level)
+			_, err = f.Acquire(limited(t), request("b"+level))
+			requireHeld(t, err, driver.Contended)
+			require.NoError(t, old.Commit())
+			assert.Positive(t, f.int(t, "SELECT COUNT(*) FROM written WHERE level = '"+level+"'"))
 		}
 	})
 }
@@ -78,8 +103,9 @@ func TestMySQLInTxIsTakenBeforeTheSnapshot(t *testing.T) {
 		f.Exec(t, "INSERT INTO counter VALUES (0)")
 		const workers, steps = 4, 10
 		errs := make(chan error, workers)
+		db := f.open(t, f.strict("REPEATABLE-READ"))
 		for range workers {
-			go func() { errs <- count(t, f, steps) }()
+			go func() { errs <- count(t, db, steps) }()
 		}
 		for range workers {
 			require.NoError(t, <-errs)
@@ -90,15 +116,15 @@ func TestMySQLInTxIsTakenBeforeTheSnapshot(t *testing.T) {
 
 // count runs several transactions. Each acquires the lock, reads a number with a plain read, and writes the number
 // plus one.
-func count(t *testing.T, f *fixture, steps int) error {
-	ctx := limited(t)
+func count(t *testing.T, db *sql.DB, steps int) error {
+	ctx, b := limited(t), on(db)
 	for range steps {
-		tx, err := f.db.BeginTx(ctx, nil)
+		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
 		var n int
-		if err = inTx(ctx, f.Backend, tx, "counter", 15*time.Second); err == nil {
+		if err = inTx(ctx, b, tx, "counter", 15*time.Second); err == nil {
 			err = tx.QueryRowContext(ctx, "SELECT n FROM counter").Scan(&n)
 		}
 		if err == nil {
