@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/clock"
 	"github.com/rowlock/rowlock/memlock"
 )
@@ -131,5 +132,40 @@ func TestGettersAreNotLateAfterAPause(t *testing.T) {
 			require.ErrorIs(t, lease.Err(), ErrLost)
 			return nil
 		}), ErrLost)
+	})
+}
+
+// suspends is a store during whose renewals the machine is suspended.
+type suspends struct {
+	*memlock.Backend
+	suspend func()
+}
+
+func (s suspends) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
+	outcomes, err := s.Backend.Renew(ctx, grants)
+	s.suspend()
+	return outcomes, err
+}
+
+// Promise 2: if the machine was suspended during a renewal and its reply comes after the deadline, the lease is lost,
+// its context ends and the loss is reported, although the store has renewed the lease.
+func TestSuspendDuringARenewalEndsTrust(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := new(skewed)
+		store := suspends{memlock.New(), func() { clock.asleep.Add(int64(time.Minute)) }}
+		var lost atomic.Int64
+		l, err := newLocker(store, clock.now, []Option{TTL(3 * time.Second), Tracing(&Trace{Lost: func(LostEvent) { lost.Add(1) }})})
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		lease, err := l.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		require.ErrorIs(t, lease.Renew(t.Context()), ErrLost)
+		select {
+		case <-lease.Context().Done():
+		default:
+			t.Error("the context has not ended")
+		}
+		synctest.Wait()
+		assert.EqualValues(t, 1, lost.Load())
 	})
 }

@@ -21,6 +21,9 @@ func everyCall(t *testing.T, s *store, b *sqllock.Backend) map[string]error {
 	ctx, calls := t.Context(), map[string]error{}
 	_, calls["acquire"] = b.Acquire(ctx, r)
 	_, calls["renew"] = b.Renew(ctx, []driver.Grant{g})
+	share := g
+	share.Shared = true
+	_, calls["renew a share"] = b.Renew(ctx, []driver.Grant{share})
 	calls["release"] = b.Release(ctx, g)
 	_, calls["list"] = b.List(ctx, "", true)
 	_, calls["inspect"] = b.Inspect(ctx, r.Key)

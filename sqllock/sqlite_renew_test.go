@@ -14,11 +14,18 @@ import (
 // rollback journal, a statement can return its rows and then fail to commit because of a reader. The lease may expire
 // before the next attempt.
 func TestSQLiteARenewalThatWasUndoneIsNone(t *testing.T) {
+	t.Run("lease", func(t *testing.T) { renewalIsUndone(t, false) })
+	t.Run("share", func(t *testing.T) { renewalIsUndone(t, true) })
+}
+
+func renewalIsUndone(t *testing.T, shared bool) {
+	t.Helper()
 	s := sqliteTestWith(t, "DELETE")
 	b := s.open()
 	r := request("job")
-	r.TTL = 2 * time.Second
-	g := acquire(t, b, r)
+	r.TTL, r.Shared = 2*time.Second, shared
+	g, err := b.Acquire(t.Context(), r)
+	require.NoError(t, err)
 	reader, err := s.raw.Conn(t.Context())
 	require.NoError(t, err)
 	defer reader.Close()

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"database/sql"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +11,14 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 )
+
+// executed returns how many prepared statements the only connection of db has executed.
+func executed(t *testing.T, db *sql.DB) (n int) {
+	t.Helper()
+	var name string
+	require.NoError(t, db.QueryRowContext(limited(t), "SHOW SESSION STATUS LIKE 'Com_stmt_execute'").Scan(&name, &n))
+	return n
+}
 
 // Promise 11 of docs/guarantees.md: ten statements renew ten thousand leases. The session's counter shows how many
 // statements ran.
@@ -29,16 +38,11 @@ func TestMySQLRenewsTenThousandWithTenStatements(t *testing.T) {
 		b := on(db)
 		_, err = b.Renew(limited(t), grants[:1]) // this call detects the server and prepares the statement, which must not be counted
 		require.NoError(t, err)
-		executed := func() (n int) {
-			var name string
-			require.NoError(t, db.QueryRowContext(limited(t), "SHOW SESSION STATUS LIKE 'Com_stmt_execute'").Scan(&name, &n))
-			return n
-		}
-		before, began := executed(), time.Now()
+		before, began := executed(t, db), time.Now()
 		outcomes, err := b.Renew(limited(t), grants)
 		require.NoError(t, err)
 		t.Log("took", time.Since(began))
-		assert.Equal(t, 10, executed()-before)
+		assert.Equal(t, 10, executed(t, db)-before)
 		for _, outcome := range outcomes {
 			require.Equal(t, driver.Renewed, outcome)
 		}

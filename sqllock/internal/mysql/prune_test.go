@@ -113,3 +113,19 @@ func TestMySQLPrunesMoreThanOneBatch(t *testing.T) {
 		assert.EqualValues(t, 77, f.int(t, "SELECT floor FROM rowlock_lease_meta"))
 	})
 }
+
+// Prune sends only the query for unused rows if there are none: it neither locks nor writes the floor.
+func TestMySQLPruneOfNothingOnlyReads(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		db := f.open(t, nil)
+		db.SetMaxOpenConns(1)
+		b := on(db)
+		_, err := b.Prune(limited(t), 0) // this call detects the server and prepares the statement, which must not be counted
+		require.NoError(t, err)
+		before := executed(t, db)
+		n, err := b.Prune(limited(t), 0)
+		require.NoError(t, err)
+		assert.Zero(t, n)
+		assert.Equal(t, 1, executed(t, db)-before)
+	})
+}

@@ -86,6 +86,34 @@ func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {
 	})
 }
 
+// A process writes its position into the queue once. Its later requests only read, until a second has passed: then the
+// first process of the queue confirms that it waits. Only a request of the waiter does so.
+func TestMySQLAQueuedProcessOnlyReads(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		mustAcquire(t, f, request("a"))
+		db := f.open(t, nil)
+		db.SetMaxOpenConns(1)
+		b := on(db)
+		r := request("a")
+		_, stop := waits(t, b, r)
+		defer stop()
+		sent := func(call func()) int {
+			before := executed(t, db)
+			call()
+			return executed(t, db) - before
+		}
+		f.seen(t)
+		assert.Equal(t, 1, sent(func() { refusedAgain(t, b, r) }), "look.sql")
+
+		f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) - INTERVAL 2 SECOND WHERE name = 'a'")
+		assert.Equal(t, 1, sent(func() {
+			_, err := b.Acquire(limited(t), request("a"))
+			requireHeld(t, err, driver.Leased)
+		}), "look.sql")
+		assert.Equal(t, 2, sent(func() { refusedAgain(t, b, r) }), "look.sql and wait.sql")
+	})
+}
+
 // Waiting processes are granted the lock in order of arrival, and each knows how many processes are before it. A
 // process that waits again after a grant is last in the queue. A process that stops waiting in the middle of the
 // queue does not delay the processes behind it.

@@ -30,17 +30,17 @@ func (b *Backend) renewShares(ctx context.Context, shares []driver.Grant) ([]dri
 		return nil, driver.Permanent(err)
 	}
 	var readers string
-	var live map[string]int64
+	var found bool
 	epoch := shares[0]
-	err = b.file.call(ctx, func(q sqlbase.Querier) error {
-		clear(live) // discards the result of an earlier attempt, which was undone
-		found, err := sqlbase.QueryOne(ctx, q, b.file.sql["renew_shared"],
+	err = b.file.call(ctx, func(q sqlbase.Querier) (err error) {
+		found, err = sqlbase.QueryOne(ctx, q, b.file.sql["renew_shared"],
 			[]any{epoch.Key.Namespace, epoch.Key.Name, int64(epoch.Token), ttls}, &readers)
-		if err != nil || !found {
-			return err
-		}
-		return json.Unmarshal([]byte(readers), &live)
+		return err
 	})
+	var live map[string]int64
+	if err == nil && found {
+		err = json.Unmarshal([]byte(readers), &live)
+	}
 	if err != nil {
 		return nil, b.classify(ctx, sqlbase.RenewalOf(shares), driver.Key{}, err)
 	}

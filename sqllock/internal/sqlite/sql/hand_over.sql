@@ -9,12 +9,13 @@ UPDATE rowlock_lease
        acquired_at = CASE WHEN nonce = ?6 THEN acquired_at ELSE m.now END,
        expires_at = m.now + ?9,
        held_until = max(m.now + ?9 + ?11, CASE WHEN nonce = ?6 THEN acquired_at ELSE m.now END + ?10)
-  FROM (SELECT m.floor, c.now
-          FROM rowlock_lease_meta m, (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now) c
-         WHERE m.id = 1 AND m.epoch = 'sqlite'
-           AND m.quarantined_until <= c.now
-           AND m.longest_ttl_us >= max(?9 + ?11, ?10)) m
+  FROM (SELECT floor, quarantined_until, longest_ttl_us,
+               CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now
+          FROM rowlock_lease_meta
+         WHERE id = 1 AND epoch = 'sqlite') m
  WHERE namespace = ?1 AND name = ?2
+   AND m.quarantined_until <= m.now
+   AND m.longest_ttl_us >= max(?9 + ?11, ?10)
    AND (nonce = ?6
         OR nonce = ?3 AND token = ?4 AND expires_at > m.now AND acquired_at + ?5 <= m.now)
 RETURNING token

@@ -4,22 +4,20 @@
 WITH clock AS (
     SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now,
            50000 AS reservation, 3000000 AS dead_after
-), next AS (
-    SELECT w.id
-      FROM rowlock_lease_waiter w, clock c
-     WHERE w.namespace = ?1 AND w.name = ?2 AND w.seen_at > c.now - c.dead_after
-     ORDER BY w.since, w.id
-     LIMIT 1
 )
 UPDATE rowlock_lease
    SET nonce = NULL,
-       expires_at = min(expires_at, c.now),
-       reserved_for = CASE WHEN min(acquired_at, c.now) + ?5 <= c.now THEN (SELECT id FROM next) END,
-       held_until = CASE WHEN min(acquired_at, c.now) + ?5 > c.now THEN min(acquired_at, c.now) + ?5
-                         WHEN EXISTS (SELECT 1 FROM next) THEN c.now + c.reservation
-                         ELSE 0 END,
+       (expires_at, reserved_for, held_until) = (
+           SELECT min(expires_at, c.now),
+                  CASE WHEN min(acquired_at, c.now) + ?5 <= c.now THEN n.id END,
+                  CASE WHEN min(acquired_at, c.now) + ?5 > c.now THEN min(acquired_at, c.now) + ?5
+                       WHEN n.id IS NOT NULL THEN c.now + c.reservation
+                       ELSE 0 END
+             FROM clock c
+             LEFT JOIN rowlock_lease_waiter n ON n.namespace = ?1 AND n.name = ?2 AND n.seen_at > c.now - c.dead_after
+            ORDER BY n.since, n.id
+            LIMIT 1),
        done = coalesce(?6, done)
-  FROM clock c
  WHERE namespace = ?1 AND name = ?2
    AND nonce = ?3 AND ?4 IN (0, token)
 RETURNING reserved_for

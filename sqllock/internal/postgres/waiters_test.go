@@ -1,0 +1,37 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/rowlock/rowlock/driver"
+)
+
+// A process with waiters writes their row once a second, because a release ignores older rows.
+func TestTheRowOfAWaiterIsWrittenAtEachTick(t *testing.T) {
+	for _, state := range []rowState{listed, aside} {
+		r, _, _ := in(state)
+		s := &waiters{rows: map[driver.Key]*row{r.key: r}}
+		due, idle := s.due(false, true, nil)
+		assert.Empty(t, due.stay)
+		assert.False(t, idle)
+		for range 3 {
+			due, idle = s.due(true, true, nil)
+			assert.Equal(t, []*row{r}, due.stay)
+			assert.False(t, idle)
+			<-r.writing // as the listener does after it has written the row
+		}
+	}
+}
+
+// After a hand-over within the process, no release notifies the process until it is refused again.
+func TestAHandOverTakesTheRowOutOfTheQueue(t *testing.T) {
+	r, _, _ := in(listed)
+	s := &waiters{rows: map[driver.Key]*row{r.key: r}}
+	assert.Equal(t, r.id, s.callable(r.key))
+	s.granted(driver.Key{Name: "another"})
+	assert.Equal(t, r.id, s.callable(r.key))
+	s.granted(r.key)
+	assert.Nil(t, s.callable(r.key))
+}
