@@ -265,3 +265,29 @@ func TestNoToken(t *testing.T) {
 		require.Zero(t, s.holds(t, "c"))
 	})
 }
+
+// Promise: an acquire soon after a release uses the same connection. If that connection has ended meanwhile, the acquire
+// uses another one, and returns no error.
+func TestAnIdleConnectionIsUsedAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		b := New(s.open(t))
+		b.locks.Linger = time.Second
+		holder := func() int64 {
+			g := grant(t, b, "a")
+			id := s.holds(t, "a")
+			require.NoError(t, b.Release(limited(t), g))
+			return id
+		}
+		first := holder()
+		require.Equal(t, first, holder())
+		_, err := s.raw.Exec(fmt.Sprintf("KILL CONNECTION %d", first))
+		require.NoError(t, err)
+		becomes(t, "the connection has ended", func() bool {
+			var n int
+			require.NoError(t, s.raw.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ?", first).Scan(&n))
+			return n == 0
+		})
+		require.NotEqual(t, first, holder())
+		idle(t, b)
+	})
+}

@@ -25,11 +25,16 @@ type Session[K comparable] struct {
 	holdings map[*Holding[K]]struct{}
 	waiting  int // how many goroutines wait until they may use the session
 	over     bool
-	watches  bool // while no goroutine uses the session, the link notices if the connection ends
+	linger   *time.Timer // ends the session if it is idle; nil if the session was never idle
+	watches  bool        // while no goroutine uses the session, the link notices if the connection ends
 }
 
-// newSession makes a session. Only the caller may use the session, until it calls Leave.
+// newSession returns a session that nobody needs yet: an idle session, or else a new one. Only the caller may use the
+// session, until it calls Leave. The caller holds mu.
 func (s *Store[K]) newSession() *Session[K] {
+	if se := s.reuse(); se != nil {
+		return se
+	}
 	ctx, end := context.WithCancelCause(context.Background())
 	se := &Session[K]{store: s, turn: make(chan struct{}, 1), ctx: ctx, end: end, holdings: map[*Holding[K]]struct{}{}}
 	se.link = s.Link(se)
