@@ -5,7 +5,7 @@
 //
 //	store     a URL becomes a backend
 //	job       a command under a lease
-//	child     a process group, its guard and the terminal
+//	child     a process group, its guard (child/guard) and the terminal
 //	history   what became of runs
 //	view      how locks are shown
 //	doctor    what is wrong with a store
@@ -23,7 +23,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/child"
 	"github.com/rowlock/rowlock/internal/cli/exit"
 	"github.com/rowlock/rowlock/internal/cli/system"
 	"github.com/rowlock/rowlock/internal/cli/terminal"
@@ -32,9 +31,6 @@ import (
 // Main runs the command with args, which do not include the program's name, and returns the exit code.
 // If ctx ends while the command waits for a lock, the wait ends. Main itself sets no time limit.
 func Main(ctx context.Context, args []string, std system.Stdio) int {
-	if child.IsGuard(args) {
-		return child.BeGuard(std.In)
-	}
 	a := &app{std: std, format: terminal.FormatText}
 	a.log = terminal.NewMessages(std.Err, terminal.FormatText, false) // for messages that are written before the flags are parsed
 	root := a.rootCommand()
