@@ -17,7 +17,7 @@ package cli
 
 import (
 	"context"
-	"runtime/debug"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,6 +55,7 @@ func Main(ctx context.Context, args []string, std system.Stdio) int {
 
 func (a *app) rootCommand() *cobra.Command {
 	a.hint = "rowlock --help"
+	var showVersion bool
 	root := &cobra.Command{
 		Use:   "rowlock",
 		Short: "Distributed locks in the database you already have",
@@ -95,12 +96,14 @@ Other users of the machine can see a password in --store. They cannot see a pass
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
+			if showVersion {
+				return a.printVersion()
+			}
 			return exit.Usagef("say what to do: run, ls, status, wait, release, pause, resume, history, doctor, prune, fence, migrate, demo, completion, man or version")
 		},
 	}
-	root.Version = version(debug.ReadBuildInfo())
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(strings.TrimSuffix(root.UsageTemplate(), "\n") + "\n" + seeExitCodes + "\n") // all subcommands inherit the template
+	root.Flags().BoolVarP(&showVersion, "version", "v", false, "version for rowlock")
+	root.SetUsageFunc(usage)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.hint = cmd.CommandPath() + " --help"
@@ -134,6 +137,17 @@ func asUsage(err error, started bool) error {
 // seeExitCodes is the last line in the help of every subcommand.
 const seeExitCodes = `What each exit code means: rowlock help exit-codes`
 
+// usage writes the usage of a subcommand, as cobra writes it, and a last line about the exit codes. It is a function and
+// not a template of cobra, because the linker must keep every exported method of a program that uses text/template.
+func usage(cmd *cobra.Command) error {
+	standard := new(cobra.Command).UsageFunc()
+	if err := standard(cmd); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStderr(), seeExitCodes)
+	return err
+}
+
 // exitCodesTopic returns the help topic that "rowlock help exit-codes" prints.
 func exitCodesTopic() *cobra.Command {
 	topic := &cobra.Command{
@@ -141,7 +155,7 @@ func exitCodesTopic() *cobra.Command {
 		Short: "What each exit code means",
 		Long:  "Every command exits with one of these codes. rowlock run exits with the code of the command that it ran.\n\n" + exit.Table(),
 	}
-	topic.SetHelpTemplate("{{.Long}}\n")
+	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = fmt.Fprintln(cmd.OutOrStdout(), cmd.Long) })
 	return topic
 }
 
