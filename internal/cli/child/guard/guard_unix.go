@@ -4,9 +4,9 @@
 // itself is killed.
 //
 // The guard is this program, started again with the argument [Argument]. It runs in the init function of this package
-// and then exits. Go initializes a package before all packages with a larger import path, if its imports are ready.
-// So a guard does not spend the 4 ms that the packages of the stores need for their initialization. To keep it that way,
-// this package imports only the standard library.
+// and then exits. Go initializes a package as soon as its imports are ready, and in the order of the import paths. So a
+// guard skips the initialization of most packages of the stores. To keep it that way, this package imports only the
+// standard library.
 package guard
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Promise: a guard does not wait for the initialization of other packages, because this package imports only the
-// standard library.
+// The guard runs before most packages of the stores are initialized. This needs a package that imports only the standard
+// library.
 func TestOnlyTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	p, err := build.ImportDir(".", 0)
