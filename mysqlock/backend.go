@@ -13,7 +13,7 @@ import (
 
 // Backend keeps locks as named locks of MySQL or MariaDB sessions. It is safe for concurrent use. It borrows
 // connections from the caller's pool while it holds locks, and while its requests wait for locks. It returns the
-// connections after the last release. It never closes the pool.
+// connections soon after the last release. It never closes the pool.
 type Backend struct {
 	db    *sql.DB
 	table sqltable.Table
@@ -47,9 +47,11 @@ func New(db *sql.DB, opts ...Option) *Backend {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	table, err := o.check(db.Stats().MaxOpenConnections)
+	most := db.Stats().MaxOpenConnections
+	table, err := o.check(most)
 	b := &Backend{db: db, table: table, opts: o, err: err, warnings: sqlhandle.Warnings(db)}
 	b.locks.Most, b.locks.Waiting, b.locks.Together = o.sessions, o.sessions/2, true
+	b.locks.Linger = sessionlock.Linger(most)
 	b.locks.Link = func(base *sessionlock.Session[driver.Key]) sessionlock.Link[driver.Key] {
 		return &session{Session: base, backend: b}
 	}

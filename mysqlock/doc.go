@@ -10,7 +10,8 @@
 // # What holds a lock
 //
 // Locks are held on connections that the backend borrows from the caller's pool. One connection can hold any number
-// of locks, and returns to the pool after the last release. [Sessions] limits the number of borrowed connections.
+// of locks. It returns to the pool 20 ms after the last release, unless a new request uses it until then. The only
+// connection of a pool returns at once. [Sessions] limits the number of borrowed connections.
 //
 // The server would grant a lock again to the session that already holds it. The backend never sends such a request,
 // so two callers of one process exclude each other like callers of two processes.

@@ -15,6 +15,6 @@ import (
 
 func main() {
 	os.Exit(cli.Main(context.Background(), os.Args[1:], system.Stdio{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(),
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(), Exits: true,
 	}))
 }

@@ -61,7 +61,12 @@ func (a *app) openUnmigrated(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(ctx, at, table)
+	s, err := store.Open(ctx, at, table)
+	if err != nil {
+		return nil, err
+	}
+	s.Exits = a.std.Exits
+	return s, nil
 }
 
 // openStore opens the store that the flags name. If the store is a SQLite file without tables of other programs,

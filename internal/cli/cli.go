@@ -5,7 +5,7 @@
 //
 //	store     a URL becomes a backend
 //	job       a command under a lease
-//	child     a process group, its guard and the terminal
+//	child     a process group, its guard (child/guard) and the terminal
 //	history   what became of runs
 //	view      how locks are shown
 //	doctor    what is wrong with a store
@@ -17,13 +17,12 @@ package cli
 
 import (
 	"context"
-	"runtime/debug"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/cli/child"
 	"github.com/rowlock/rowlock/internal/cli/exit"
 	"github.com/rowlock/rowlock/internal/cli/system"
 	"github.com/rowlock/rowlock/internal/cli/terminal"
@@ -32,9 +31,6 @@ import (
 // Main runs the command with args, which do not include the program's name, and returns the exit code.
 // If ctx ends while the command waits for a lock, the wait ends. Main itself sets no time limit.
 func Main(ctx context.Context, args []string, std system.Stdio) int {
-	if child.IsGuard(args) {
-		return child.BeGuard(std.In)
-	}
 	a := &app{std: std, format: terminal.FormatText}
 	a.log = terminal.NewMessages(std.Err, terminal.FormatText, false) // for messages that are written before the flags are parsed
 	root := a.rootCommand()
@@ -59,6 +55,7 @@ func Main(ctx context.Context, args []string, std system.Stdio) int {
 
 func (a *app) rootCommand() *cobra.Command {
 	a.hint = "rowlock --help"
+	var showVersion bool
 	root := &cobra.Command{
 		Use:   "rowlock",
 		Short: "Distributed locks in the database you already have",
@@ -99,12 +96,14 @@ Other users of the machine can see a password in --store. They cannot see a pass
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
+			if showVersion {
+				return a.printVersion()
+			}
 			return exit.Usagef("say what to do: run, ls, status, wait, release, pause, resume, history, doctor, prune, fence, check, sql, migrate, demo, locktest, completion, man or version")
 		},
 	}
-	root.Version = version(debug.ReadBuildInfo())
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(strings.TrimSuffix(root.UsageTemplate(), "\n") + "\n" + seeExitCodes + "\n") // all subcommands inherit the template
+	root.Flags().BoolVarP(&showVersion, "version", "v", false, "version for rowlock")
+	root.SetUsageFunc(usage)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.hint = cmd.CommandPath() + " --help"
@@ -138,6 +137,17 @@ func asUsage(err error, started bool) error {
 // seeExitCodes is the last line in the help of every subcommand.
 const seeExitCodes = `What each exit code means: rowlock help exit-codes`
 
+// usage writes the usage of a subcommand, as cobra writes it, and a last line about the exit codes. It is a function and
+// not a template of cobra, because the linker must keep every exported method of a program that uses text/template.
+func usage(cmd *cobra.Command) error {
+	standard := new(cobra.Command).UsageFunc()
+	if err := standard(cmd); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStderr(), seeExitCodes)
+	return err
+}
+
 // exitCodesTopic returns the help topic that "rowlock help exit-codes" prints.
 func exitCodesTopic() *cobra.Command {
 	topic := &cobra.Command{
@@ -145,7 +155,7 @@ func exitCodesTopic() *cobra.Command {
 		Short: "What each exit code means",
 		Long:  "Every command exits with one of these codes. rowlock run exits with the code of the command that it ran.\n\n" + exit.Table(),
 	}
-	topic.SetHelpTemplate("{{.Long}}\n")
+	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = fmt.Fprintln(cmd.OutOrStdout(), cmd.Long) })
 	return topic
 }
 

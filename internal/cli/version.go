@@ -11,11 +11,13 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: a.noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.std.Out, version(debug.ReadBuildInfo()))
-			return err
-		},
+		RunE: func(*cobra.Command, []string) error { return a.printVersion() },
 	}
+}
+
+func (a *app) printVersion() error {
+	_, err := fmt.Fprintln(a.std.Out, version(debug.ReadBuildInfo()))
+	return err
 }
 
 // released is the version of a build by "make release", which sets it with the linker. Other builds leave it empty.

@@ -3,6 +3,7 @@ package sessionlock
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -25,6 +26,16 @@ func Limit(n, most int) (int, error) {
 	default:
 		return usualSessions, nil
 	}
+}
+
+// Linger returns how long a session that is no longer needed keeps its connection. The time is long enough for a program
+// that acquires and releases in a loop. The parameter most is the number of connections that the pool allows, or 0 for
+// no limit. The only connection of a pool is returned at once.
+func Linger(most int) time.Duration {
+	if most == 1 {
+		return 0
+	}
+	return 20 * time.Millisecond
 }
 
 // Ready returns an error if a backend cannot send requests. The parameter made is the error of invalid options, or

@@ -25,11 +25,16 @@ type Session[K comparable] struct {
 	holdings map[*Holding[K]]struct{}
 	waiting  int // how many goroutines wait until they may use the session
 	over     bool
-	watches  bool // while no goroutine uses the session, the link notices if the connection ends
+	linger   *time.Timer // ends the session if it is idle; nil if the session was never idle
+	watches  bool        // while no goroutine uses the session, the link notices if the connection ends
 }
 
-// newSession makes a session. Only the caller may use the session, until it calls Leave.
+// newSession returns a session that nobody needs yet: an idle session, or else a new one. Only the caller may use the
+// session, until it calls Leave. The caller holds mu.
 func (s *Store[K]) newSession() *Session[K] {
+	if se := s.reuse(); se != nil {
+		return se
+	}
 	ctx, end := context.WithCancelCause(context.Background())
 	se := &Session[K]{store: s, turn: make(chan struct{}, 1), ctx: ctx, end: end, holdings: map[*Holding[K]]struct{}{}}
 	se.link = s.Link(se)
@@ -89,34 +94,18 @@ func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 
 // Run calls the function work, which uses the connection, and then calls Leave. The caller must have reserved the
 // session with Take, TryTake or anyTurn. Drivers close a connection when the context of a statement ends. So work gets
-// a context that ends later than ctx, by the time that the method patience returns. If ctx ends first, Run returns and
-// work continues. So work itself must record its result in the bookkeeping. The parameter about is the holding that
-// work is for, or nil.
+// a context that ends later than ctx, by the time that the method patience returns. The parameter about is the holding
+// that work is for, or nil.
+//
+// If the session holds other locks and ctx ends first, Run returns and work continues. So work itself must record its
+// result in the bookkeeping. Without other locks, that time is answerLimit, and Run waits for work, without a second goroutine. The two changes of goroutine
+// would delay each statement.
 func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
+	if !se.Has(func(h *Holding[K]) bool { return h != about && h.granted && !h.unwanted }) {
+		return se.run(ctx, about, work)
+	}
 	done := make(chan error, 1)
-	go func() {
-		inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		stop := context.AfterFunc(ctx, func() {
-			se.waitForAnswer(inner, about)
-			cancel()
-		})
-		se.link.Unwatch()
-		err := se.ctx.Err()
-		if err != nil {
-			err = driver.NotApplied(ErrGone)
-		} else {
-			err = se.link.Connect(ctx)
-		}
-		if err == nil {
-			err = work(inner)
-		} else if about != nil {
-			se.store.abandon(about)
-		}
-		stop()
-		cancel()
-		se.Leave()
-		done <- err
-	}()
+	go func() { done <- se.run(ctx, about, work) }()
 	select {
 	case err := <-done:
 		return err
@@ -128,6 +117,35 @@ func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx 
 	default:
 		return ctx.Err()
 	}
+}
+
+func (se *Session[K]) run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
+	defer se.Leave()
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		se.waitForAnswer(inner, about)
+		cancel()
+	})
+	defer stop()
+	se.link.Unwatch()
+	err := se.ctx.Err()
+	if err != nil {
+		err = driver.NotApplied(ErrGone)
+	} else {
+		err = se.link.Connect(ctx)
+	}
+	if err == nil {
+		err = work(inner)
+		if err != nil && inner.Err() != nil { // the server has not answered in time, and ctx is the caller's reason
+			return ctx.Err()
+		}
+		return err
+	}
+	if about != nil {
+		se.store.abandon(about)
+	}
+	return err
 }
 
 // remove takes se out of the list of sessions. The caller holds mu.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -27,13 +28,17 @@ type Store[K comparable] struct {
 	// queue. Each waiter uses one connection.
 	Most, Waiting int
 
+	// Linger is how long a session that is no longer needed keeps its connection for the next request.
+	Linger time.Duration
+
 	// The store calls the function Number if Lock has returned no token. Number makes a token, and returns the grant g
 	// of h with that token. Number is nil if Lock always returns a token.
 	Number func(ctx context.Context, h *Holding[K], g driver.Grant) (driver.Grant, error)
 
 	mu       sync.Mutex
 	sessions []*Session[K]
-	waits    int // how many sessions wait in the server's queue; they are not in sessions
+	idle     []*Session[K] // sessions that are no longer needed and wait for Linger to end; they are not in sessions
+	waits    int           // how many sessions wait in the server's queue; they are not in sessions
 	locks    map[K]map[driver.Nonce]*Holding[K]
 	released memory
 }
@@ -121,5 +126,5 @@ func (s *Store[K]) Sessions() []Link[K] {
 func (s *Store[K]) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.sessions) == 0 && len(s.locks) == 0 && s.waits == 0
+	return len(s.sessions) == 0 && len(s.idle) == 0 && len(s.locks) == 0 && s.waits == 0
 }

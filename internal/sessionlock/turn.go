@@ -79,20 +79,19 @@ func (se *Session[K]) wait(ctx context.Context) error {
 
 // Leave lets other goroutines use the session again. If the session is broken or its connection has ended,
 // Leave ends the session. If the session has no holdings and no goroutine waits for it, Leave returns the connection
-// to the pool.
+// to the pool, or makes the session idle for the time [Store].Linger.
 func (se *Session[K]) Leave() {
 	if se.Broken != nil || se.link.Ended() {
 		se.Finish(se.Broken)
 		return
 	}
 	if se.idleOrNext() { // the session stays reserved, so that no other goroutine uses it again
-		se.end(ErrGone)
-		se.link.GiveBack()
+		se.retire()
 	}
 }
 
-// idleOrNext removes a session that is no longer needed and returns true. Otherwise it lets the next goroutine use the
-// session. The mutex makes the check and the step atomic. If two goroutines leave at the same time, the second one
+// idleOrNext removes a session that is no longer needed from the list of sessions. It returns true if the session must
+// end now, because idle sessions are not kept. If the session is needed, idleOrNext lets the next goroutine use it. The mutex makes the check and the step atomic. If two goroutines leave at the same time, the second one
 // sees that no other goroutine needs the session.
 func (se *Session[K]) idleOrNext() (idle bool) {
 	s := se.store
@@ -102,7 +101,10 @@ func (se *Session[K]) idleOrNext() (idle bool) {
 	case se.over:
 	case len(se.holdings) == 0 && se.waiting == 0:
 		s.remove(se)
-		return true
+		if s.Linger > 0 {
+			s.keep(se)
+		}
+		return s.Linger == 0
 	default:
 		if len(se.holdings) > 0 {
 			se.link.Watch()

@@ -10,15 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	guardprocess "github.com/rowlock/rowlock/internal/cli/child/guard"
 	"github.com/rowlock/rowlock/internal/leaks"
 )
 
-func TestMain(m *testing.M) {
-	if IsGuard(os.Args[1:]) {
-		os.Exit(BeGuard(os.Stdin))
-	}
-	leaks.Main(m)
-}
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // Promise: if rowlock dies before it has sent the command's group to the guard, the guard still kills the processes
 // that the command has started.
@@ -55,7 +51,7 @@ func TestAGuardThatWasToldNothing(t *testing.T) {
 		Env: []string{"A=", "", ""}, Files: []*os.File{alive, os.Stdout, os.Stderr}, Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	require.NoError(t, err)
-	require.NoError(t, exec.Command("/proc/self/exe", guardArgument).Run())
+	require.NoError(t, exec.Command("/proc/self/exe", guardprocess.Argument).Run())
 	require.NoError(t, theirs.Close())
 	end, err := bystander.Wait()
 	require.NoError(t, err)

@@ -5,25 +5,13 @@ package child
 import (
 	"crypto/rand"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/rowlock/rowlock/internal/cli/exit"
+	guardprocess "github.com/rowlock/rowlock/internal/cli/child/guard"
 	"github.com/rowlock/rowlock/internal/cli/system"
 )
-
-// guardArgument starts this program as the guard of another rowlock process, if it is the only argument.
-const guardArgument = "__guard"
-
-// IsGuard reports whether this process was started as a guard.
-func IsGuard(args []string) bool { return len(args) == 1 && args[0] == guardArgument }
 
 // guard represents a second process of this program. The guard process reads from a pipe, and kills the process group
 // of the command when the pipe is closed. The kernel closes the pipe when rowlock dies, even if KILL ends rowlock.
@@ -55,7 +43,7 @@ func startGuard() (*guard, error) {
 	}
 	defer theirs.Close()
 	g := &guard{pipe: ours, mark: markName + "=" + rand.Text(), process: &exec.Cmd{
-		Path: path, Args: []string{system.Program, guardArgument}, Env: []string{}, Dir: "/", Stdin: theirs,
+		Path: path, Args: []string{system.Program, guardprocess.Argument}, Env: []string{}, Dir: "/", Stdin: theirs,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}}
 	if err := g.process.Start(); err != nil {
@@ -74,21 +62,4 @@ func (g *guard) dismiss() {
 	_ = g.process.Process.Kill()
 	_ = g.process.Wait()
 	_ = g.pipe.Close()
-}
-
-// BeGuard runs the guard process, and returns its exit code. It ignores all signals that a process can ignore.
-// Otherwise a service manager that sends TERM to all processes of a service would end the guard before the command has
-// ended.
-func BeGuard(pipe io.Reader) int {
-	signal.Ignore()
-	text, _ := io.ReadAll(pipe) // returns when rowlock closes the pipe or dies
-	mark, id, marked := strings.Cut(string(text), "\n")
-	switch group, err := strconv.Atoi(strings.TrimSpace(id)); {
-	case !marked: // rowlock died before it started the command, so there is no process to kill
-	case err != nil:
-		killMarked(mark)
-	case group > 1:
-		_ = unix.Kill(-group, unix.SIGKILL)
-	}
-	return exit.OK
 }

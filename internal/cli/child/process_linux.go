@@ -1,10 +1,6 @@
 package child
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,18 +17,3 @@ func dieTogether(attr *syscall.SysProcAttr) { attr.Pdeathsig = unix.SIGKILL }
 
 // ownProgram returns a path to this program's file. The path stays valid after an update has replaced the file.
 func ownProgram() (string, error) { return "/proc/self/exe", nil }
-
-// killMarked kills the process groups of all processes that have the environment variable mark (NAME=value).
-func killMarked(mark string) {
-	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range environments {
-		text, _ := os.ReadFile(file)
-		if !bytes.Contains(append([]byte{0}, text...), []byte("\x00"+mark+"\x00")) {
-			continue
-		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if group, err := unix.Getpgid(pid); err == nil && group > 1 {
-			_ = unix.Kill(-group, unix.SIGKILL)
-		}
-	}
-}

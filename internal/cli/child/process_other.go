@@ -15,6 +15,3 @@ func dieTogether(*syscall.SysProcAttr) {}
 
 // ownProgram returns the path of this program's file.
 func ownProgram() (string, error) { return os.Executable() }
-
-// killMarked does nothing on this system: it does not show the environment of other processes.
-func killMarked(string) {}

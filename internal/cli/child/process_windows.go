@@ -2,7 +2,6 @@ package child
 
 import (
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -69,12 +68,6 @@ func createJob() (windows.Handle, error) {
 
 // checkInterpreter does nothing: Windows does not run scripts by a first line that names an interpreter.
 func checkInterpreter(string) error { return nil }
-
-// IsGuard returns false: the job object replaces the guard.
-func IsGuard([]string) bool { return false }
-
-// BeGuard is never called.
-func BeGuard(io.Reader) int { return exit.Internal }
 
 // enter adds the suspended command to the job, and then resumes the command.
 func (c *Process) enter() error {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	_ "embed" // for the statement
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"net/url"
@@ -57,6 +58,10 @@ func defaultLocation(env system.Environment) (Location, error) {
 	return Location{Dialect: migrations.SQLite, Path: path, Shown: "sqlite:" + path}, nil
 }
 
+// openSQLite opens the file, and creates it if it does not exist. At the end of the process, the system closes the
+// default file. SQLite itself would also copy its log into the file and flush the file, and delete the log, if no other
+// process uses the file. Nothing depends on that, because each commit has been flushed to the log. It would take as long
+// as all commits of a short run, and the next run would have to create the log again.
 func (s *Store) openSQLite(table sqllock.Option) error {
 	if !s.At.ByName {
 		if err := os.MkdirAll(filepath.Dir(s.At.Path), 0o700); err != nil {
@@ -73,7 +78,11 @@ func (s *Store) openSQLite(table sqllock.Option) error {
 	db.SetMaxOpenConns(storeConns)
 	s.DB = db
 	s.Leases = sqllock.SQLite(db, table)
-	s.closers = append(s.closers, func() { _ = db.Close() })
+	s.closers = append(s.closers, func() {
+		if !s.Exits || s.At.ByName {
+			_ = db.Close()
+		}
+	})
 	return nil
 }
 
@@ -94,6 +103,10 @@ func makePrivate(path string) error {
 	return nil
 }
 
+// logPages is the length of the log at which SQLite copies the log into the file, in pages of 4 kB. A process that opens
+// the file first reads the whole log.
+const logPages = 64
+
 // sqliteDSN returns the driver's address of the file with the settings that locks need: a commit is flushed to disk,
 // readers do not wait for writers, and a transaction acquires the write lock when it begins.
 func sqliteDSN(path string) string {
@@ -107,7 +120,7 @@ func sqliteDSN(path string) string {
 	}
 	u := url.URL{Scheme: "file", Path: slashed}
 	u.RawQuery = url.Values{
-		"_pragma": {"busy_timeout(2000)", "journal_mode(WAL)", "synchronous(FULL)"},
+		"_pragma": {"busy_timeout(2000)", "journal_mode(WAL)", "synchronous(FULL)", fmt.Sprintf("wal_autocheckpoint(%d)", logPages)},
 		"_txlock": {"immediate"},
 	}.Encode()
 	return u.String()

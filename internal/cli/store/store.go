@@ -48,7 +48,9 @@ type Store struct {
 	Secure *tls.Config     // nil: without TLS
 	// Unbounded lists the timeout parameters that the address lacks, for doctor.
 	Unbounded []string
-	closers   []func()
+	// Exits says that the process exits after Close, so that the system closes the files of the process.
+	Exits   bool
+	closers []func()
 }
 
 // Backend is the interface with the methods of a backend that the command needs.

@@ -12,4 +12,6 @@ const Program = "rowlock"
 type Stdio struct {
 	In, Out, Err *os.File
 	Env          Environment
+	// Exits says that the process exits at the end of the command, so that the system closes the files of the process.
+	Exits bool
 }
