@@ -143,6 +143,10 @@ func (a *attempt) elect(began time.Time) (driver.Token, error) {
 		return 0, again{error: err}
 	}
 	if r.split(a.votes, a.limit) {
+		var held *driver.Held
+		if errors.As(err, &held) { // perhaps nobody has the lock, and then no release wakes this waiter
+			held.Reason, held.Token = driver.Contended, 0
+		}
 		return 0, again{err, true}
 	}
 	return 0, err
