@@ -16,7 +16,7 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 5: a waiter that gives up leaves its recorded request to the next waiter of the process. So the store
+// Promise 5 of docs/guarantees.md: a waiter that gives up leaves its recorded request to the next waiter of the process. So the store
 // withdraws nothing, and its grant goes to the next waiter. If the next waiter wants another grant, or if there is no
 // next waiter, the request is withdrawn.
 func TestAWaiterLeavesItsRecordedRequestToTheNext(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAWaiterLeavesItsRecordedRequestToTheNext(t *testing.T) {
 	}
 }
 
-// Promise 5: if all waiters of a process give up at the same time, in any order, no recorded request remains in the
+// Promise 5 of docs/guarantees.md: if all waiters of a process give up at the same time, in any order, no recorded request remains in the
 // store.
 func TestWaitersThatGiveUpTogetherLeaveNothing(t *testing.T) {
 	for range 100 {
@@ -107,7 +107,7 @@ func (c *called) Notify(_ context.Context, _ driver.Key, wake func()) (func(), e
 	return func() {}, nil
 }
 
-// Promise 9: if the waiter that a notification has woken gives up at the same moment, the next waiter is woken in its
+// Promise 9 of docs/guarantees.md: if the waiter that a notification has woken gives up at the same moment, the next waiter is woken in its
 // place, and acquires the free name at once.
 func TestAWakeUpOfAWaiterThatGivesUpIsNotLost(t *testing.T) {
 	for range 500 {
