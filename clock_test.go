@@ -147,8 +147,8 @@ func (s suspends) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, err
 }
 
-// Promise 2 of docs/guarantees.md: if the machine was suspended during a renewal and its reply comes after the deadline, the lease is lost,
-// its context ends and the loss is reported, although the store has renewed the lease.
+// Promise 2 of docs/guarantees.md: if the machine was suspended during a renewal and its reply comes after the
+// deadline, the lease is lost, its context ends and the loss is reported, although the store has renewed the lease.
 func TestSuspendDuringARenewalEndsTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := new(skewed)

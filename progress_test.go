@@ -16,9 +16,9 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// Promise 5 of docs/guarantees.md: a waiter that gives up leaves its recorded request to the next waiter of the process. So the store
-// withdraws nothing, and its grant goes to the next waiter. If the next waiter wants another grant, or if there is no
-// next waiter, the request is withdrawn.
+// Promise 5 of docs/guarantees.md: a waiter that gives up leaves its recorded request to the next waiter of the
+// process. So the store withdraws nothing, and its grant goes to the next waiter. If the next waiter wants another
+// grant, or if there is no next waiter, the request is withdrawn.
 func TestAWaiterLeavesItsRecordedRequestToTheNext(t *testing.T) {
 	for name, test := range map[string]struct {
 		next      []rowlock.Option // nil if there is no next waiter
@@ -69,8 +69,8 @@ func TestAWaiterLeavesItsRecordedRequestToTheNext(t *testing.T) {
 	}
 }
 
-// Promise 5 of docs/guarantees.md: if all waiters of a process give up at the same time, in any order, no recorded request remains in the
-// store.
+// Promise 5 of docs/guarantees.md: if all waiters of a process give up at the same time, in any order, no recorded
+// request remains in the store.
 func TestWaitersThatGiveUpTogetherLeaveNothing(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
@@ -107,8 +107,8 @@ func (c *called) Notify(_ context.Context, _ driver.Key, wake func()) (func(), e
 	return func() {}, nil
 }
 
-// Promise 9 of docs/guarantees.md: if the waiter that a notification has woken gives up at the same moment, the next waiter is woken in its
-// place, and acquires the free name at once.
+// Promise 9 of docs/guarantees.md: if the waiter that a notification has woken gives up at the same moment, the next
+// waiter is woken in its place, and acquires the free name at once.
 func TestAWakeUpOfAWaiterThatGivesUpIsNotLost(t *testing.T) {
 	for range 500 {
 		bubble(t, func(t *testing.T, store *memlock.Backend) {
