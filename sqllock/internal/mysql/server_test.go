@@ -73,6 +73,8 @@ func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 				assert.Eventually(t, func() bool { return f.int(t, waiting) <= limit }, 20*time.Second, 100*time.Millisecond, "%s: sessions still wait", what)
 				_, err = blocker.ExecContext(limited(t), lock[1])
 				require.NoError(t, err)
+				// the sessions that still waited get their rows now, and would refuse the next acquire as contended
+				assert.Eventually(t, func() bool { return f.int(t, waiting) == 0 }, 20*time.Second, 10*time.Millisecond, "%s: sessions still run", what)
 				if err := b.Release(limited(t), held); !errors.Is(err, driver.ErrNotHeld) {
 					require.NoError(t, err)
 				}
