@@ -17,8 +17,8 @@ func (a *app) checkCommand() *cobra.Command {
 		Use:   "check [OPTIONS] [RESOURCE]...",
 		Short: "Say whether this script still has the lock of its run",
 		Long: `Says, inside a command that "rowlock run" has started, whether the run still has its lock, and was the last to
-seal the resources. Without RESOURCE, the resource is the name of the lock. The exit code is 0 if both are true, and
-79 if one of them is false.
+seal the resources. Without RESOURCE, the resource is the name of the lock. The exit code is 0 if both are true,
+79 if one of them is false, and 69 if the run or the store does not answer. Stop at every code but 0.
 
 The run asks its store before it answers. The marks of the resources are in the database of --data, or in that of
 --store. Set ROWLOCK_STORE or ROWLOCK_DATA, because the command does not get the options of "rowlock run".
