@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -32,6 +33,30 @@ func TestKilledWithItsGuard(t *testing.T) {
 	_ = cmd.Wait()
 	_, err = io.ReadAll(reader) // ReadAll returns after the command has ended
 	require.NoError(t, err)
+}
+
+// If rowlock is killed, its guard removes the folder of the socket for the processes that inherit the lease.
+func TestAKilledRunLeavesNoFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	temporary := t.TempDir()
+	w.env = append(w.env, "TMPDIR="+temporary)
+	started := filepath.Join(w.dir, "started")
+	require.NoError(t, syscall.Mkfifo(started, 0o600))
+	cmd := w.command(t, scriptTimeout, "rowlock", "run", "job", "--store", "sqlite:locks.db", "--", "sh", "-c", "echo >started; sleep 301")
+	require.NoError(t, cmd.Start())
+	_, err := os.ReadFile(started) // returns after the command has started
+	require.NoError(t, err)
+	folders := func() []string {
+		all, err := filepath.Glob(filepath.Join(temporary, "rowlock-*"))
+		require.NoError(t, err)
+		return all
+	}
+	require.Len(t, folders(), 1)
+
+	require.NoError(t, syscall.Kill(cmd.Process.Pid, syscall.SIGKILL))
+	_ = cmd.Wait()
+	require.Eventually(t, func() bool { return len(folders()) == 0 }, time.Minute, 10*time.Millisecond)
 }
 
 // guardOf returns the process id of the guard, which is a child process of parent.

@@ -82,11 +82,15 @@ func (a *app) inherited(ctx context.Context) (context.Context, *rowlock.Lease, e
 	}
 }
 
-// ofCheck adds the exit code to an error of a check.
+// ofCheck adds the exit code to an error of a check. The library's advice for a lease that never sealed the resource is
+// for Go programs, so ofCheck replaces it.
 func ofCheck(err error) error {
+	var stale *fence.StaleError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &stale) && (stale.Newest < stale.Token || stale.Newest == 0):
+		return exit.Failf(exit.Lost, "fence: stale: %q was never sealed by this run: name it in the option --fence of rowlock run; or the mark was reset or pruned since", stale.Resource)
 	case errors.Is(err, fence.ErrStale), errors.Is(err, rowlock.ErrLost):
 		return exit.With(exit.Lost, err)
 	default:

@@ -2,6 +2,7 @@ package inherit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -25,18 +26,20 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 
 const limit = 20 * time.Second
 
-// parent is a lease, and counts its renewals. If gate is not nil, each renewal waits for it.
+// parent is a lease, and counts its renewals. If gate is not nil, each renewal waits for its outcome.
 type parent struct {
 	*rowlock.Lease
 
 	renewals atomic.Int32
-	gate     chan struct{}
+	gate     chan error
 }
 
 func (p *parent) Renew(ctx context.Context) error {
 	p.renewals.Add(1)
 	if p.gate != nil {
-		<-p.gate
+		if err := <-p.gate; err != nil {
+			return err
+		}
 	}
 	return p.Lease.Renew(ctx)
 }
@@ -126,12 +129,15 @@ func TestAChildTrustsNoLongerThanItsParent(t *testing.T) {
 	b := inherit.NewBackend(l)
 	for n := range int32(3) {
 		before := time.Now()
-		g, err := b.Acquire(t.Context(), request(l))
+		r := request(l)
+		r.TTL = time.Hour // so that only the answer limits the trust
+		g, err := b.Acquire(t.Context(), r)
 		require.NoError(t, err)
 		assert.Equal(t, p.Nonce(), g.Nonce)
 		assert.Equal(t, p.Token(), g.Token)
 		assert.Equal(t, 2*n+1, p.renewals.Load())
 		assert.False(t, before.Add(g.TTL).After(p.ExpiresAt()), "the child's deadline")
+		g.TTL = l.TTL
 		outcomes, err := b.Renew(t.Context(), []driver.Grant{g})
 		require.NoError(t, err)
 		assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
@@ -145,10 +151,10 @@ func TestAChildTrustsNoLongerThanItsParent(t *testing.T) {
 func TestALateAnswerDoesNotCount(t *testing.T) {
 	t.Parallel()
 	p := newParent(t)
-	p.gate = make(chan struct{}, 1)
+	p.gate = make(chan error, 1)
 	l, _ := serve(t, p)
 	b := inherit.NewBackend(l)
-	p.gate <- struct{}{}
+	p.gate <- nil
 	g, err := b.Acquire(t.Context(), request(l))
 	require.NoError(t, err)
 
@@ -166,15 +172,10 @@ func TestALateAnswerDoesNotCount(t *testing.T) {
 		_, err := b.Renew(t.Context(), []driver.Grant{g})
 		second <- err
 	}()
-	p.gate <- struct{}{} // the parent answers the first request
+	p.gate <- nil // the parent answers the first request
 	require.Eventually(t, func() bool { return p.renewals.Load() == 3 }, limit, time.Millisecond)
-	select {
-	case err := <-second:
-		require.FailNow(t, "it took the answer to another request", "%v", err)
-	default:
-	}
-	p.gate <- struct{}{}
-	require.NoError(t, <-second)
+	p.gate <- errors.New("the store is away")
+	require.ErrorContains(t, <-second, "the store is away", "it took the answer to the first request")
 }
 
 // The end of the parent's lease ends every connection. From then on the child's renewals are lost, and a new child
@@ -189,7 +190,7 @@ func TestTheEndOfTheLeaseEndsTheConnections(t *testing.T) {
 	session := b.Session(g)
 	require.NoError(t, session.Err())
 	require.NoError(t, p.Release(t.Context()))
-	<-session.Done()
+	require.Eventually(t, func() bool { return session.Err() != nil }, limit, time.Millisecond)
 	require.ErrorIs(t, context.Cause(session), inherit.ErrGone)
 	outcomes, err := b.Renew(t.Context(), []driver.Grant{g})
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ rowlock run job --fence=r,job -- sh -euc '
 	rowlock check r job
 	code=0; rowlock check r other 2>err || code=$?
 	test $code = 79
+	grep -q "\"other\" was never sealed by this run: name it in the option --fence of rowlock run" err
 	rowlock sql check r >statements
 	printenv ROWLOCK_LEASE >lease'
 ! grep -q 'has failed' statements

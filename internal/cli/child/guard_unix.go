@@ -14,7 +14,7 @@ import (
 )
 
 // guard represents a second process of this program. The guard process reads from a pipe, and kills the process group
-// of the command when the pipe is closed. The kernel closes the pipe when rowlock dies, even if KILL ends rowlock.
+// of the command when the pipe is closed. Then it removes the folder of the socket. The kernel closes the pipe when rowlock dies, even if KILL ends rowlock.
 //
 // The id of the process group is known only after the command has started. If rowlock dies before it has sent the id,
 // the guard searches for processes that have a certain environment variable. The command and all processes that it has
@@ -31,8 +31,8 @@ const markName = "ROWLOCK_GUARD"
 
 // startGuard starts the guard in its own session, so that the terminal sends it no signals. The guard inherits no files
 // and no environment variables of rowlock. So the guard keeps no pipe of the command open, and has no password in its
-// environment.
-func startGuard() (*guard, error) {
+// environment. The parameter socket is the absolute path of the socket's folder, or empty.
+func startGuard(socket string) (*guard, error) {
 	path, err := ownProgram()
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func startGuard() (*guard, error) {
 	}
 	defer theirs.Close()
 	g := &guard{pipe: ours, mark: markName + "=" + rand.Text(), process: &exec.Cmd{
-		Path: path, Args: []string{system.Program, guardprocess.Argument}, Env: []string{}, Dir: "/", Stdin: theirs,
+		Path: path, Args: []string{system.Program, guardprocess.Argument, socket}, Env: []string{}, Dir: "/", Stdin: theirs,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}}
 	if err := g.process.Start(); err != nil {

@@ -24,10 +24,12 @@ type Process struct {
 	Gone   chan struct{}       // closed when no process of the group is left
 }
 
-// Start starts the command as the leader of a new process group. A guard kills the group if rowlock itself is killed.
-func Start(path string, argv, env []string, std system.Stdio) (*Process, error) {
+// Start starts the command as the leader of a new process group. If rowlock itself is killed, a guard kills the group,
+// and removes the folder with the socket for the processes that inherit the lease. The parameter socket is the absolute
+// path of that folder. It is empty if there is no socket.
+func Start(path string, argv, env []string, std system.Stdio, socket string) (*Process, error) {
 	adoptOrphans()
-	guard, err := startGuard()
+	guard, err := startGuard(socket)
 	if err != nil {
 		return nil, exit.Failf(exit.Internal, "start the guard process of the command: %w", reason(err))
 	}

@@ -26,8 +26,9 @@ type Process struct {
 }
 
 // Start starts the command in its own job object, and in its own console group, which can receive Ctrl-Break.
-// The command stays suspended until it is in the job. So the command cannot start a child outside of the job.
-func Start(path string, argv, env []string, std system.Stdio) (*Process, error) {
+// The command stays suspended until it is in the job. So the command cannot start a child outside of the job. There is no
+// guard, so nothing removes the folder of the socket if rowlock is killed.
+func Start(path string, argv, env []string, std system.Stdio, _ string) (*Process, error) {
 	job, err := createJob()
 	if err != nil {
 		return nil, exit.Failf(exit.Internal, "create a job object: %w", err)

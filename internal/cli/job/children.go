@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
@@ -32,4 +33,13 @@ func (c *Children) Close() {
 	if c != nil {
 		c.server.Close()
 	}
+}
+
+// folder returns the absolute path of the folder with the socket. It is empty if c is nil.
+func (c *Children) folder() string {
+	if c == nil {
+		return ""
+	}
+	folder, _ := filepath.Abs(filepath.Dir(c.lease.Keeper))
+	return folder
 }

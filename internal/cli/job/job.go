@@ -41,7 +41,7 @@ type Job struct {
 // Run starts the command, supervises it until no process of its group is left, and releases the lease.
 func (j *Job) Run(path string, argv []string, std system.Stdio) (int, error) {
 	j.Signals.ForwardStops() // called before the command starts, so that rowlock misses no press of the suspend key
-	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer, j.Slot, j.Children), std)
+	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer, j.Slot, j.Children), std, j.Children.folder())
 	if err != nil {
 		j.Outcome = Failed
 		_ = j.Lease.Release(context.Background()) // ignored: Run returns the error of the start

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package guard contains the guard process of a command. The guard kills the process group of the command if rowlock
-// itself is killed.
+// Package guard contains the guard process of a command. If rowlock itself is killed, the guard kills the process group
+// of the command, and removes the folder of the socket for the processes that inherit the lease.
 //
 // The guard is this program, started again with the argument [Argument]. It runs in the init function of this package
 // and then exits. Go initializes a package as soon as its imports are ready, and in the order of the import paths. So a
@@ -13,17 +13,20 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 )
 
-// Argument starts this program as the guard of another rowlock process, if it is the only argument.
+// Argument, as the first of two arguments, starts this program as the guard of another rowlock process. The second
+// argument is the absolute path of the socket's folder, or empty if there is no socket.
 const Argument = "__guard"
 
 func init() {
-	if len(os.Args) == 2 && os.Args[1] == Argument {
+	if len(os.Args) == 3 && os.Args[1] == Argument {
 		be(os.Stdin)
+		remove(os.Args[2])
 		os.Exit(0)
 	}
 }
@@ -41,5 +44,13 @@ func be(pipe io.Reader) {
 		killMarked(mark)
 	case group > 1:
 		_ = syscall.Kill(-group, syscall.SIGKILL)
+	}
+}
+
+// remove removes the folder of the socket. It removes no other file, and not a folder that has another file.
+func remove(folder string) {
+	if folder != "" {
+		_ = os.Remove(filepath.Join(folder, "s"))
+		_ = os.Remove(folder)
 	}
 }

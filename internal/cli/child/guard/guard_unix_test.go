@@ -4,6 +4,8 @@ package guard
 
 import (
 	"go/build"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,4 +22,22 @@ func TestOnlyTheStandardLibrary(t *testing.T) {
 		first, _, _ := strings.Cut(path, "/")
 		require.NotContains(t, first, ".", path)
 	}
+}
+
+// The guard removes the folder of the socket. If the folder has a file that rowlock did not make, it stays.
+func TestOnlyTheSocketIsRemoved(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "rowlock-1")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	socket, other := filepath.Join(folder, "s"), filepath.Join(folder, "other")
+	for _, file := range []string{socket, other} {
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+	}
+	remove(folder)
+	require.NoFileExists(t, socket)
+	require.FileExists(t, other)
+	require.NoError(t, os.Remove(other))
+	remove(folder)
+	require.NoDirExists(t, folder)
+	remove("")
 }
