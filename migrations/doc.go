@@ -23,8 +23,9 @@
 //	             rowlock_lease_counter     the tokens of package mysqlock (MySQL and MariaDB)
 //	00004_run    rowlock_lease_run         the history of "rowlock run"; no lock depends on it
 //
-// The option [Functions] selects a second series of migrations for Postgres, which you can leave out. It creates the
-// functions by which a SQL session uses the locks without a Go program, and the view rowlock_lease_locks:
+// The option [Functions] selects a second series of migrations for Postgres and MySQL, which you can leave out. It
+// creates the functions by which a SQL session uses the locks without a Go program, and the view rowlock_lease_locks. On
+// MySQL and MariaDB they are procedures, and there is no _lock_in_tx and no _nonce:
 //
 //	00101_locks  rowlock_lease_try_acquire, _acquire, _renew, _release, _lock_in_tx, _leave, _nonce and the view _locks
 //	00102_fence  rowlock_lease_seal and _check

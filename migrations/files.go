@@ -42,7 +42,8 @@ func (s series) files() (fs.FS, error) {
 }
 
 // SQL returns all up migrations of d as one script for any other tool. It contains no goose annotations, and each
-// statement ends with a semicolon.
+// statement ends with a semicolon. The procedures for MySQL contain semicolons, so there the mysql client's command
+// DELIMITER precedes and follows each of them.
 func SQL(d Dialect, opts ...Option) (string, error) {
 	s, err := seriesOf(d, opts)
 	if err != nil {
@@ -53,14 +54,15 @@ func SQL(d Dialect, opts ...Option) (string, error) {
 		if script.Len() > 0 {
 			script.WriteByte('\n')
 		}
-		script.WriteString(upwards(text))
+		script.WriteString(upwards(text, s.functions && d == MySQL))
 		return nil
 	})
 	return script.String(), err
 }
 
-// upwards returns the statements of a migration between goose's annotations Up and Down, without the annotations.
-func upwards(text string) string {
+// upwards returns the statements of a migration between goose's annotations Up and Down, without the annotations. If
+// delimit is true, commands of the mysql client replace the annotations around a statement that contains semicolons.
+func upwards(text string, delimit bool) string {
 	var b strings.Builder
 	up := false
 	for line := range strings.Lines(text) {
@@ -70,6 +72,10 @@ func upwards(text string) string {
 			up = true
 		case annotation && word == "Down":
 			up = false
+		case up && delimit && word == "StatementBegin":
+			b.WriteString("DELIMITER //\n")
+		case up && delimit && word == "StatementEnd":
+			b.WriteString("//\nDELIMITER ;\n")
 		case up && !annotation:
 			b.WriteString(line)
 		}

@@ -135,11 +135,50 @@ func TestFunctionsForOtherTools(t *testing.T) {
 	assert.Equal(t, all, on.count(t, functions))
 }
 
-// There are functions for PostgreSQL only.
+// There are no functions for SQLite.
 func TestFunctionsOfOtherDatabases(t *testing.T) {
 	t.Parallel()
-	for _, d := range []migrations.Dialect{migrations.MySQL, migrations.SQLite} {
-		_, err := migrations.SQL(d, migrations.Functions())
-		require.ErrorContains(t, err, "functions for "+d.String())
+	_, err := migrations.SQL(migrations.SQLite, migrations.Functions())
+	require.ErrorContains(t, err, "functions for sqlite")
+}
+
+// On MySQL and MariaDB the functions are procedures. They can be left out, rolled back and applied again. An interrupted
+// migration can run again. As long as they exist, the tables are not rolled back. A second set beside a table of another
+// name has nothing to do with the first.
+func TestProceduresAreASeriesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	for name, dsn := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, err := sql.Open("mysql", dsn(t))
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, db.Close()) })
+			on, ctx := target{dialect: migrations.MySQL, db: db}, t.Context()
+			const all = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()"
+			long := strings.Repeat("x", 50)
+			for _, table := range []string{"rowlock_lease", long} {
+				named := migrations.Table(table)
+				require.NoError(t, migrations.Up(ctx, db, on.dialect, named))
+				before := on.count(t, all)
+				for range 2 {
+					require.NoError(t, migrations.Up(ctx, db, on.dialect, named, migrations.Functions()))
+					require.NoError(t, migrations.Up(ctx, db, on.dialect, named, migrations.Functions()))
+					_, err := db.ExecContext(ctx, "DELETE FROM "+table+"_version_fn WHERE version_id > 0")
+					require.NoError(t, err, "as if the migration had been interrupted")
+					require.NoError(t, migrations.Up(ctx, db, on.dialect, named, migrations.Functions()))
+					_, err = db.ExecContext(ctx, "CALL "+table+"_try_acquire('nightly', 60, NULL, NULL, NULL, NULL, @nonce, @verdict, @token, @held_by, @free_in, @ahead)")
+					require.NoError(t, err)
+					assert.Positive(t, on.count(t, "SELECT COUNT(*) FROM "+table+"_locks"))
+					require.ErrorContains(t, migrations.Down(ctx, db, on.dialect, named), "roll back the functions first")
+					require.NoError(t, migrations.Down(ctx, db, on.dialect, named, migrations.Functions()))
+					require.NoError(t, migrations.DownAll(ctx, db, on.dialect, named, migrations.Functions()))
+					assert.Equal(t, before, on.count(t, all))
+				}
+				require.NoError(t, migrations.Up(ctx, db, on.dialect, named, migrations.Functions()))
+			}
+			require.NoError(t, migrations.DownAll(ctx, db, on.dialect, migrations.Functions()))
+			require.NoError(t, migrations.DownAll(ctx, db, on.dialect))
+			assert.Positive(t, on.count(t, all), "those beside the other table are still there")
+		})
 	}
 }

@@ -139,7 +139,7 @@ func migrate(ctx context.Context, db *sql.DB, d Dialect, opts []Option, directio
 	if err != nil {
 		return err
 	}
-	if direction == "down" && !s.functions && d == Postgres {
+	if direction == "down" && !s.functions && d != SQLite {
 		if err := s.withoutFunctions(ctx, db); err != nil {
 			return fmt.Errorf("migrations: down %s: %w", s.table, oneline.Error(ended(ctx, err)))
 		}

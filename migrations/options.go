@@ -23,7 +23,7 @@ func Table(name string) Option {
 }
 
 // Functions selects the migrations of the functions by which a SQL session uses the locks without a Go program: see
-// docs/locks-from-sql.md. They exist for Postgres only. Without this option, this package migrates the tables.
+// docs/locks-from-sql.md. On MySQL they are procedures. There are none for SQLite. Without this option, this package migrates the tables.
 // The functions can be left out: they have numbers from 101, and a version table of their own. Create the tables first.
 func Functions() Option {
 	return func(o *options) { o.functions = true }
@@ -41,8 +41,8 @@ func seriesOf(d Dialect, opts []Option) (series, error) {
 	if err != nil {
 		return series{}, fmt.Errorf("migrations: %w", err)
 	}
-	if o.functions && d != Postgres {
-		return series{}, fmt.Errorf("migrations: there are no functions for %v: they exist for postgres only", d)
+	if o.functions && d == SQLite {
+		return series{}, fmt.Errorf("migrations: there are no functions for %v: they exist for postgres and mysql only", d)
 	}
 	return series{dialect: d, table: table, functions: o.functions}, nil
 }

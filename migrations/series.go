@@ -9,7 +9,7 @@ import (
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
-//go:embed postgres/*.sql mysql/*.sql sqlite/*.sql functions/postgres/*.sql
+//go:embed postgres/*.sql mysql/*.sql sqlite/*.sql functions/postgres/*.sql functions/mysql/*.sql
 var migrationFiles embed.FS
 
 // series is one series of migrations: that of the tables, or that of the functions. Each has its own version table.
@@ -63,7 +63,7 @@ func (s series) madeVerb() string {
 
 // withoutFunctions returns an error if the functions exist.
 func (s series) withoutFunctions(ctx context.Context, db *sql.DB) error {
-	exist, err := inTime(ctx, db, s.dialect, func() (bool, error) { return versions{s}.exists(ctx, db, "made_functions", "") })
+	exist, err := inTime(ctx, db, s.dialect, func() (bool, error) { return versions{s}.exists(ctx, db, "made_functions", s.table.Name()) })
 	if err == nil && exist {
 		err = errFunctions
 	}

@@ -122,8 +122,8 @@ func TestTablesOfOtherMigrations(t *testing.T) {
 	}
 }
 
-// "rowlock migrate --functions" creates and drops the functions for SQL sessions, and leaves the tables alone. Other
-// databases have no functions.
+// "rowlock migrate --functions" creates and drops the functions for SQL sessions, and leaves the tables alone.
+// SQLite has no functions.
 func TestMigrateFunctions(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -153,5 +153,6 @@ func TestMigrateFunctions(t *testing.T) {
 	code, output = w.run(t, "migrate", "up", "--functions", "--store", "sqlite:app.db")
 	require.Equal(t, 64, code, output)
 	code, output = w.run(t, "migrate", "print", "--functions", "--dialect=mysql")
-	require.Equal(t, 64, code, output)
+	require.Zero(t, code, output)
+	require.Contains(t, output, "DELIMITER")
 }

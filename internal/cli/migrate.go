@@ -27,7 +27,7 @@ tables of other programs gets the tables at its first use. Stores without tables
 migration. The Go package migrations contains the same migrations, for use with your own.
 
 With --functions, it creates and drops the functions by which a SQL session uses the locks without rowlock
-(PostgreSQL only).`,
+(PostgreSQL, MySQL and MariaDB).`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.hint = cmd.CommandPath() + " --help"
@@ -68,8 +68,8 @@ func (m *migration) kind() string {
 // migrate is [app.migrate], and refuses --functions for a store that has no functions.
 func (m *migration) migrate(ctx context.Context, do func(context.Context, *store.Store) error) error {
 	at, err := m.location()
-	if err == nil && m.functions && at.Dialect != migrations.Postgres {
-		return exit.Usagef("--functions: there are functions for PostgreSQL only, not for %s", at.Shown)
+	if err == nil && m.functions && at.Dialect == migrations.SQLite {
+		return exit.Usagef("--functions: there are functions for PostgreSQL, MySQL and MariaDB only, not for %s", at.Shown)
 	}
 	return m.app.migrate(ctx, do)
 }

@@ -123,10 +123,12 @@ func database(t *testing.T, server string) (db *sql.DB, dsn, account string) {
 		t.Cleanup(func() { exec("DROP OWNED BY " + account); exec("DROP ROLE " + account) })
 	case "MySQL":
 		open("mysql", testenv.MySQL(t), migrations.MySQL)
+		require.NoError(t, migrations.Up(t.Context(), db, migrations.MySQL, migrations.Functions()))
 		exec("CREATE USER " + account)
 		t.Cleanup(func() { exec("DROP USER " + account) })
 	case "MariaDB":
 		open("mysql", testenv.MariaDB(t), migrations.MySQL)
+		require.NoError(t, migrations.Up(t.Context(), db, migrations.MySQL, migrations.Functions()))
 		exec("CREATE USER " + account)
 		t.Cleanup(func() { exec("DROP USER " + account) })
 	default:

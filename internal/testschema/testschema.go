@@ -24,11 +24,28 @@ func Install(tb testing.TB, db *sql.DB, d migrations.Dialect, opts ...migrations
 	case migrations.Postgres:
 		args = append(args, pgx.QueryExecModeSimpleProtocol) // in this mode, pgx can run a script of several statements
 	case migrations.MySQL:
-		statements = strings.SplitAfter(strings.TrimSpace(script), ";\n")
+		statements = delimited(strings.TrimSpace(script) + "\n")
 	}
 	for _, s := range statements {
 		if _, err := db.ExecContext(tb.Context(), s, args...); err != nil {
 			tb.Fatalf("%s: %v", s, err)
 		}
 	}
+}
+
+// delimited splits a script as the mysql client does: at each semicolon at the end of a line, or at the delimiter that
+// the command DELIMITER sets.
+func delimited(script string) (statements []string) {
+	delimiter, statement := ";\n", ""
+	for line := range strings.Lines(script) {
+		if set, ok := strings.CutPrefix(line, "DELIMITER "); ok {
+			delimiter = set
+			continue
+		}
+		statement += line
+		if whole, ok := strings.CutSuffix(statement, delimiter); ok {
+			statements, statement = append(statements, whole), ""
+		}
+	}
+	return statements
 }
