@@ -31,8 +31,13 @@ type run struct {
 // finds errors of the library.
 func torture(ctx context.Context, s store, o settings, folder string) (err error) {
 	s = s.under(o.only)
+	var p plan
+	if m := findMutant(o.mutant); m.calm > 0 {
+		o.long = m.calm
+	} else {
+		p = newPlan(s, o, o.long+o.grace)
+	}
 	r := &run{settings: o, store: s}
-	p := newPlan(s, o, o.long+o.grace)
 	if r.log, err = history.OpenLog(folder, 0); err != nil {
 		return err
 	}

@@ -127,7 +127,10 @@ func (w *worker) loops() []func(context.Context, *rand.Rand) {
 		all = append(all, w.once)
 	}
 	if w.locker.Capabilities().Shares {
-		all = append(all, w.writer, w.reader, w.reader)
+		all = append(all, w.reader, w.reader)
+		if w.Slot == 0 { // in the other workers no writer is in the queue of the process, ahead of the readers
+			all = append(all, w.writer)
+		}
 	}
 	if w.Dense {
 		all = append(all, slices.Repeat([]func(context.Context, *rand.Rand){w.dense}, denseLoops)...)

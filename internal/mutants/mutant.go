@@ -32,7 +32,9 @@ func (s suite) pattern() string {
 	return strings.Join(all, "|")
 }
 
-func mutants() []mutant { return slices.Concat(engine, waiting, rows, readers, fences, functions, inherited) }
+func mutants() []mutant {
+	return slices.Concat(engine, waiting, rows, readers, fences, functions, inherited)
+}
 
 // place returns the functions and files that the defect changes.
 func (m mutant) place() string {
