@@ -16,8 +16,7 @@ import (
 // chainName returns the name of the lock of a chain.
 func chainName(id int) string { return fmt.Sprint("chain-", id) }
 
-// extend acquires the lock, reads the end of the chain once and writes a few times. It never checks whether the lease
-// is still valid.
+// extend acquires the lock and uses it. It never checks whether the lease is still valid.
 func (w worker) extend(ctx context.Context, locker *rowlock.Locker) {
 	lease, err := locker.Acquire(ctx, chainName(w.name()))
 	if err != nil {
@@ -30,6 +29,11 @@ func (w worker) extend(ctx context.Context, locker *rowlock.Locker) {
 		_ = lease.Release(ctx)
 		w.tell(event{What: released, Token: lease.Token()})
 	}()
+	w.use(lease)
+}
+
+// use reads the end of the chain once and writes a few times.
+func (w worker) use(lease *rowlock.Lease) {
 	w.tell(event{What: granted, Token: lease.Token()})
 	h := &holding{worker: w, lease: lease}
 	if !h.attempt(h.read) {

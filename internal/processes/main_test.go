@@ -12,10 +12,13 @@
 package processes_test
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/rowlock/rowlock/internal/cli"
+	"github.com/rowlock/rowlock/internal/cli/system"
 	"github.com/rowlock/rowlock/internal/leaks"
 )
 
@@ -26,6 +29,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(commandVariable) != "" {
+		os.Exit(cli.Main(context.Background(), os.Args[1:], system.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(), Exits: true}))
+	}
 	if text := os.Getenv(jobVariable); text != "" {
 		work(text)
 		return

@@ -7,6 +7,10 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -24,9 +28,12 @@ func launch(j job, hear func(*process, event)) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
-	cmd.Stderr = os.Stderr
+	cmd := exec.Command(j.kind().argv[0], j.kind().argv[1:]...)
+	cmd.Env = append(append(os.Environ(), jobVariable+"="+string(text)), j.environment()...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if !j.Mixed {
+		cmd.Stderr = os.Stderr
+	}
 	output, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -70,13 +77,38 @@ func (p *process) held() (last event, held bool) {
 	return last, held
 }
 
-func (p *process) suspend() error   { return p.cmd.Process.Signal(syscall.SIGSTOP) }
-func (p *process) resume() error    { return p.cmd.Process.Signal(syscall.SIGCONT) }
+func (p *process) suspend() error   { return p.signal(syscall.SIGSTOP) }
+func (p *process) resume() error    { return p.signal(syscall.SIGCONT) }
 func (p *process) terminate() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 
 // kill kills the worker, and returns after its last event has been read.
 func (p *process) kill() error {
-	err := p.cmd.Process.Kill()
+	err := p.signal(syscall.SIGKILL)
 	<-p.done
 	return err
+}
+
+// signal sends a signal to the worker and to all processes that it has started. The youngest is first: so a stale
+// child continues before its parent can stop it.
+func (p *process) signal(s syscall.Signal) error {
+	for _, pid := range slices.Backward(session(p.cmd.Process.Pid)) {
+		_ = syscall.Kill(pid, s) // ignored: the process may have ended
+	}
+	return p.cmd.Process.Signal(s)
+}
+
+// session returns the processes of the session that the process with this id has begun. On systems without /proc it
+// returns none.
+func session(leader int) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		_, fields, _ := strings.Cut(string(text), ") ") // the name of the program may contain spaces
+		field := strings.Fields(fields)
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file))); len(field) > 3 && field[3] == strconv.Itoa(leader) && pid != leader {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
 }

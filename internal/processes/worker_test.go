@@ -12,13 +12,16 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/inherit"
 )
 
 // job tells a worker process what to do. The process gets it in an environment variable.
 type job struct {
 	Program    string
 	Store, DSN string
-	Worker     int // a different number for each process
+	Worker     int      // a different number for each process
+	Mixed      bool     // the workers of the fleet are of different kinds
+	Environ    []string // further environment variables of the worker
 }
 
 const jobVariable = "ROWLOCK_TEST_JOB"
@@ -59,21 +62,31 @@ type worker struct {
 	guard *fence.Guard
 }
 
-// work is the main function of a worker. It runs until SIGTERM, or until nobody reads its output.
-func work(text string) {
-	var j job
-	must(json.Unmarshal([]byte(text), &j))
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
+func newWorker(j job) worker {
 	w := worker{job: j, program: programs[j.Program], d: databases[j.Store]}
 	var err error
 	w.db, err = sql.Open(w.d.driver, j.DSN)
 	must(err)
+	w.guard = w.d.guard(w.db)
+	return w
+}
+
+// work is the main function of a worker. It runs until SIGTERM, or until nobody reads its output.
+func work(text string) {
+	var j job
+	must(json.Unmarshal([]byte(text), &j))
+	if os.Getenv(inherit.Variable) != "" {
+		newWorker(j).inherit()
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	w := newWorker(j)
 	defer func() { _ = w.db.Close() }()
 	backend, closeBackend := w.d.backend(w.db, j.DSN)
 	defer closeBackend()
 	options := append([]rowlock.Option{rowlock.TTL(ttl)}, w.options...)
-	if w.guard = w.d.guard(w.db); w.fenced {
+	if w.fenced {
 		options = append(options, rowlock.Fenced(w.guard))
 	}
 	locker, err := rowlock.New(backend, options...)

@@ -1,0 +1,40 @@
+# The functions that script.sh and functions.sh share. The caller has set token and nonce, and the function sql, which
+# runs statements in one transaction, after the check.
+
+tell() { # tell WHAT [LAST]
+	printf '{"What":"%s","Token":%s,"At":%s,"Last":%s}\n' "$1" "$token" "$(date +%s%N)" "${2:-0}"
+}
+
+# refused tells why a transaction failed. The file "$errors" contains the errors of psql.
+refused() {
+	case $(cat "$errors") in
+	*'rowlock: stale'*) tell stale ;;
+	*'newer lease waits'* | *'could not serialize'*) tell undone ;;
+	*'has ended'* | *'no longer holds'* | *'rowlock sql check has failed'*) tell lost ;;
+	*) tell broken ;;
+	esac
+}
+
+random() { od -An -N6 -tu8 /dev/urandom | tr -d ' '; }
+
+# links reads the end of the chain once and writes a few times.
+links() {
+	tell granted
+	last=$(sql "SELECT coalesce((SELECT new_val FROM ledger WHERE id = $ID ORDER BY seq DESC LIMIT 1), 0)" 2>"$errors") || {
+		refused
+		return
+	}
+	last=$(echo "$last" | tail -n 1)
+	for link in 1 2 3; do
+		tell ready "$last"
+		sleep "0.0$(($(random) % 90 + 10))"
+		next=$(random)
+		inside=$(tell inside "$last")
+		if ! sql "\\! echo '$inside'" "INSERT INTO ledger (id, token, nonce, worker, read_val, new_val) VALUES ($ID, $token, '$nonce', $WORKER, $last, $next)" 2>"$errors"; then
+			refused
+			return
+		fi
+		last=$next
+		tell wrote "$last"
+	done
+}
