@@ -97,11 +97,11 @@ func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 // a context that ends later than ctx, by the time that the method patience returns. The parameter about is the holding
 // that work is for, or nil.
 //
-// If the session holds other locks and ctx ends first, Run returns and work continues. So work itself must record its
-// result in the bookkeeping. Without other locks, that time is answerLimit, and Run waits for work, without a second goroutine. The two changes of goroutine
+// If that time is longer than answerLimit, and ctx ends first, Run returns and work continues. So work itself must record
+// its result in the bookkeeping. Otherwise Run waits for work, without a second goroutine. The two changes of goroutine
 // would delay each statement.
 func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
-	if !se.Has(func(h *Holding[K]) bool { return h != about && h.granted && !h.unwanted }) {
+	if se.patience(about) <= answerLimit {
 		return se.run(ctx, about, work)
 	}
 	done := make(chan error, 1)
