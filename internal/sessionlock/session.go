@@ -94,18 +94,34 @@ func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 
 // Run calls the function work, which uses the connection, and then calls Leave. The caller must have reserved the
 // session with Take, TryTake or anyTurn. Drivers close a connection when the context of a statement ends. So work gets
-// a context that ends later than ctx, by the time that the method patience returns. The parameter about is the holding
-// that work is for, or nil.
-//
-// If that time is longer than answerLimit, and ctx ends first, Run returns and work continues. So work itself must record
-// its result in the bookkeeping. Otherwise Run waits for work, without a second goroutine. The two changes of goroutine
-// would delay each statement.
+// a context that ends later than ctx, by the time that the method patience returns. If ctx ends first, Run returns and
+// work continues. So work itself must record its result in the bookkeeping. The parameter about is the holding that
+// work is for, or nil.
 func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
-	if se.patience(about) <= answerLimit {
-		return se.run(ctx, about, work)
-	}
 	done := make(chan error, 1)
-	go func() { done <- se.run(ctx, about, work) }()
+	go func() {
+		inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		stop := context.AfterFunc(ctx, func() {
+			se.waitForAnswer(inner, about)
+			cancel()
+		})
+		se.link.Unwatch()
+		err := se.ctx.Err()
+		if err != nil {
+			err = driver.NotApplied(ErrGone)
+		} else {
+			err = se.link.Connect(ctx)
+		}
+		if err == nil {
+			err = work(inner)
+		} else if about != nil {
+			se.store.abandon(about)
+		}
+		stop()
+		cancel()
+		se.Leave()
+		done <- err
+	}()
 	select {
 	case err := <-done:
 		return err
@@ -117,35 +133,6 @@ func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx 
 	default:
 		return ctx.Err()
 	}
-}
-
-func (se *Session[K]) run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
-	defer se.Leave()
-	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() {
-		se.waitForAnswer(inner, about)
-		cancel()
-	})
-	defer stop()
-	se.link.Unwatch()
-	err := se.ctx.Err()
-	if err != nil {
-		err = driver.NotApplied(ErrGone)
-	} else {
-		err = se.link.Connect(ctx)
-	}
-	if err == nil {
-		err = work(inner)
-		if err != nil && inner.Err() != nil { // the server has not answered in time, and ctx is the caller's reason
-			return ctx.Err()
-		}
-		return err
-	}
-	if about != nil {
-		se.store.abandon(about)
-	}
-	return err
 }
 
 // remove takes se out of the list of sessions. The caller holds mu.
