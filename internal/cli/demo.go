@@ -29,7 +29,7 @@ func (a *app) demoCommand() *cobra.Command {
 		Long: `Shows two workers that use the same lock. Worker A reads a balance, and is suspended for longer than its
 lease lasts. Worker B acquires the lock and changes the balance. Worker A continues, and writes a balance that
 it has computed from the old one. The fence makes the database reject this write. With --no-fence the database
-accepts the write, and B's change is lost.
+accepts the write, and B's change is lost. On PostgreSQL, a script of A that runs in psql is rejected as well.
 
 ` + demoWhere,
 		DisableFlagsInUseLine: true,

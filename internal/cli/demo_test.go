@@ -90,6 +90,11 @@ The database rejected A's stale write, and B's deposit was kept.
 The balance is 120, as it should be: 100 - 30 + 50 = 120.
 `
 
+// demoScript is what psql adds on Postgres.
+const demoScript = `0.0 s  runs its psql script, as late
+0.0 s  REJECTED by the fence: psql stops
+`
+
 const demoDamage = demoBegin + `0.0 s  is not rejected
 
 A lost update: A wrote over B's deposit, and no error was reported.
@@ -137,6 +142,9 @@ func TestDemo(t *testing.T) {
 		for option, told := range map[string]string{"--no-fence=false": demoFenced, "--no-fence": demoDamage} {
 			code, stdout, stderr := rowlockMain(t, append([]string{"demo", option}, where...)...)
 			require.Zero(t, code, stderr)
+			if told == demoFenced && strings.Contains(strings.Join(where, " "), "postgres") {
+				told = strings.Replace(told, "0.0 s  starts again", demoScript+"0.0 s  starts again", 1)
+			}
 			assert.Equal(t, told, toldOf(t, stdout))
 			assert.Empty(t, stderr)
 		}

@@ -82,6 +82,10 @@ func (s *pauseStory) tell(ctx context.Context) error {
 		return err
 	}
 	s.says.a("gets the lock", "token "+old.Token().String())
+	checks, err := s.guard.CheckSQL(old, Lock)
+	if err != nil {
+		return err
+	}
 	read, err := s.read(ctx, s.store.DB, balance)
 	if err != nil {
 		return fmt.Errorf("read the balance: %w", err)
@@ -101,6 +105,11 @@ func (s *pauseStory) tell(ctx context.Context) error {
 	s.says.a("continues, and has not noticed", fmt.Sprintf("writes what it computed: %d", read-demoWithdraw))
 	if err := s.writeLate(ctx, old, read-demoWithdraw); err != nil {
 		return err
+	}
+	if s.fenced {
+		if err := s.writeLateByScript(ctx, checks, read-demoWithdraw); err != nil {
+			return err
+		}
 	}
 	_ = old.Release(ctx) // the error does not matter: the lease has expired
 	if s.fenced {        // with the fence A's write was rejected, so A repeats its work
