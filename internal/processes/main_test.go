@@ -8,7 +8,8 @@
 //   - counting: the workers add to a counter in one row while they hold the lock.
 //     Only the token in that row rejects stale writers.
 //   - chaining: the workers read the end of a chain and write the next links in later transactions. With the fence,
-//     the chain must not break. In a control run without the fence, it must break.
+//     the chain must not break. In a control run without the fence, it must break. The workers of a mixed fleet are
+//     written in different languages.
 package processes_test
 
 import (
