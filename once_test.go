@@ -184,7 +184,7 @@ func TestOnceWithoutWaiting(t *testing.T) {
 }
 
 // Promise 14 of docs/guarantees.md: other holders of the name, forced releases and pauses do not change the recorded
-// tick. A call for a done tick does not keep the name for its MinHold.
+// tick. If a call of Once finds its tick done, the name is free at once, even if the call has a MinHold.
 func TestTheTickOutlivesOtherHolders(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		l := locker(t, store)

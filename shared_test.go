@@ -17,7 +17,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// with starts an Acquire of "a" with opts in the background, and returns when that Acquire waits or has ended.
+// The function with starts an Acquire of "a" with opts in the background, and returns when that Acquire waits or has
+// ended.
 func with(l *rowlock.Locker, ctx context.Context, opts ...rowlock.Option) chan outcome {
 	got := make(chan outcome, 1)
 	go func() {

@@ -53,7 +53,7 @@ var rowChecks = map[string]rowCheck{
 }
 
 // rowSteps are the schedules S1, S2 and S3 of isolation_test.go, with CheckRow instead of Check. Each schedule runs the
-// steps of the old holder. It calls the function meanwhile at the point where the successor begins.
+// steps of the old holder. At the point where the successor begins, the schedule calls the function meanwhile.
 var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error{
 	"S1": func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error {
 		require.NoError(t, check(t.Context(), s, tx, old))

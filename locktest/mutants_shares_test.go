@@ -10,7 +10,8 @@ import (
 	"github.com/rowlock/rowlock/memlock"
 )
 
-// register is a store with a defect in how it keeps shares. It records the shares in addition to memlock.
+// register is a store with a defect in how it keeps shares. It wraps a memlock backend, and keeps a second record of the
+// shares, which contains the defect.
 type register struct {
 	*memlock.Backend
 	defect shareDefect

@@ -69,7 +69,7 @@ func appendTo(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// mutate returns the properties that a run of a mutant violated.
+// mutate runs a mutant, and returns the properties that the run violated.
 func mutate(ctx context.Context, s store, o settings) (broken []string, err error) {
 	folder, err := newFolder("", "mutant")
 	if err != nil {

@@ -136,7 +136,7 @@ func (r *Backend) renewAt(ctx context.Context, n *node, limit time.Duration, gra
 		}
 	}
 	if len(rows) != len(grants) {
-		r.lookAfterNodes() // renewals do not admit nodes
+		r.lookAfterNodes() // a renewal does not itself let a restarted node vote again (see admit.go)
 		return nil, errForgetful
 	}
 	return rows, nil

@@ -17,9 +17,9 @@ import (
 )
 
 // After a lost reply, the backend does not believe a deposed leader that does not know of its deposition. Such a leader
-// answers a sync alone, although it does not have the node. If the backend believed that leader, it would report the
-// acquisition as not applied. The acquisition's node would then stay at the head of the queue for as long as the
-// session lives.
+// still answers requests for a sync, without asking the other servers, although it does not have the acquisition's
+// node. If the backend believed that leader, it would report the acquisition as not applied. The acquisition's node
+// would then stay at the head of the queue for as long as the session lives.
 //
 // The test cuts the leader off and restarts the other servers, so that they elect a new leader. The old leader gives up
 // only when it has heard nothing from the other servers for syncLimit. The client has one address. While the request is

@@ -43,8 +43,8 @@ func (s *store) tick(ctx context.Context, open *session, key driver.Key) (t tick
 }
 
 // last returns the tick for a grant of e, and gives up after ttl. If the last read of the queue showed no tick, there
-// is none, and last sends no request. If the previous holder had recorded a tick after that, e would have read the
-// queue again: such a release changes the holder's node before it deletes the node (see deleteNode).
+// is none, and last sends no request. A tick that was recorded after that read cannot be missed: a release with a tick
+// changes the holder's node, so that e reads the queue again (see deleteNode).
 func (e *entry) last(ctx context.Context, ttl time.Duration) (string, error) {
 	e.store.mu.Lock()
 	ticked := e.ticked

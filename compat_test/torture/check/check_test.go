@@ -526,7 +526,7 @@ func TestOtherFaultsExplainNothing(t *testing.T) {
 	}
 }
 
-// A forced release that found no lease explains nothing. It also does not cancel the effect of an earlier forced release.
+// A forced release that found no lease cannot be the reason for a lost lease. It also does not cancel the effect of an earlier forced release.
 func TestAnEvictionThatFoundNothing(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		f := sound()

@@ -1,5 +1,5 @@
 -- Parameters: KEYS[1] the lock; ARGV nonce and token of the grant; the nonce of the pause; the duration of the pause in microseconds.
--- Result: 1 if the grant is a pause now; 0 if the grant is no longer held.
+-- Result: 1 if the pause has replaced the grant; 0 if the grant is no longer held.
 -- Promise: turns only this grant into a pause, and never an expired one. The server remembers the lock for as long as the pause lasts. Uses only commands that the scripts for leases use too, so it needs no additional rights.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'expires_at', 'clock')
 local time = redis.call('TIME')

@@ -170,8 +170,8 @@ func TestMySQLRefusesSessionsWithoutAutocommit(t *testing.T) {
 	})
 }
 
-// If MariaDB could renew no lease in a session, because its literals have wide characters, every call fails with an
-// error that names the setting.
+// In a session whose literals use UTF-16 or UTF-32, MariaDB could not renew leases. So every call in such a session
+// fails, with an error that names the setting.
 func TestMariaDBRefusesSessionsOfWideCharacters(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		for collation, set := range map[string]string{"utf16_bin": "utf16", "utf16le_bin": "utf16le", "ucs2_bin": "ucs2", "utf32_bin": "utf32"} {
