@@ -8,8 +8,8 @@ tell() { # tell WHAT [LAST]
 # refused tells why a transaction failed. The file "$errors" contains the errors of psql.
 refused() {
 	case $(cat "$errors") in
-	*'rowlock: stale'*) tell stale ;;
-	*'newer lease waits'* | *'could not serialize'*) tell undone ;;
+	*RLF02*) tell stale ;;
+	*40001*) tell undone ;;
 	*'has ended'* | *'no longer holds'* | *'rowlock sql check has failed'*) tell lost ;;
 	*) tell broken ;;
 	esac

@@ -14,10 +14,10 @@ sql() { # sql STATEMENT...
 		shift
 		set -- "$@" -c "$statement"
 	done
-	"$PSQL" "$ROWLOCK_STORE" -qAtX -v ON_ERROR_STOP=1 -1 "$@"
+	"$PSQL" "$ROWLOCK_STORE" -qAtX -v ON_ERROR_STOP=1 -v VERBOSITY=verbose -1 "$@"
 }
 
-run() { "$PSQL" "$ROWLOCK_STORE" -qAtX -v ON_ERROR_STOP=1 -c "$1" 2>"$errors"; }
+run() { "$PSQL" "$ROWLOCK_STORE" -qAtX -v ON_ERROR_STOP=1 -v VERBOSITY=verbose -c "$1" 2>"$errors"; }
 
 while [ -z "$over" ]; do
 	token=0

@@ -14,7 +14,7 @@ sql() { # sql STATEMENT...
 		shift
 		set -- "$@" -c "$statement"
 	done
-	"$PSQL" "$ROWLOCK_STORE" -qAtX -v ON_ERROR_STOP=1 -1 "$@"
+	"$PSQL" "$ROWLOCK_STORE" -qAtX -v ON_ERROR_STOP=1 -v VERBOSITY=verbose -1 "$@"
 }
 
 links
