@@ -427,7 +427,7 @@ func TestAWaiterWithAMissingReplyGetsNoHandOver(t *testing.T) {
 		lease := acquire(t, l, "a")
 		got := waitFor(t, l, background)
 		faults(store, map[memlock.Op]memlock.Fault{memlock.OpAcquire: {Fail: errors.New("EOF")}})
-		time.Sleep(2 * time.Second) // the waiter polls meanwhile
+		time.Sleep(70 * time.Millisecond) // the waiter polls meanwhile
 		faults(store, nil)
 		require.Greater(t, store.Calls(memlock.OpAcquire), 3, "it has")
 		require.NoError(t, lease.Release(background))

@@ -70,7 +70,7 @@ func (w *waiter) reachFront() (*Lease, verdict) {
 	case ctx.Err() != nil:
 		return nil, stop
 	case w.behindHolder():
-		return w.rest(w.poll.next(nil, true, false))
+		return w.rest(w.poll.next(nil, true))
 	}
 	return nil, again
 }
@@ -94,8 +94,8 @@ func (w *waiter) askAndRest() (le *Lease, next verdict) {
 			return nil, again // the name may have become free before the subscription began
 		}
 	}
-	woken := w.behindHolder() || w.place.notified() && w.locker.Capabilities().Wakes
-	pause := w.poll.next(w.refusal, woken, waited)
+	woken := waited || w.behindHolder() || w.place.notified() && w.locker.Capabilities().Wakes
+	pause := w.poll.next(w.refusal, woken)
 	if waited {
 		pause -= time.Since(began)
 	}
@@ -227,7 +227,7 @@ func (w *waiter) acceptHandOver(o handOver) (*Lease, verdict) {
 	return nil, again
 }
 
-// Bounds of the delay between two requests of a waiter.
+// Bounds of the delay between two requests of a waiter that the store does not notify.
 const (
 	shortestPoll = 4 * time.Millisecond
 	longestPoll  = time.Second // without jitter; with jitter, 1.5 s at most
@@ -251,10 +251,9 @@ func newPoll() poll {
 }
 
 // next returns how long to rest after a refusal, or after a request without a reply (held is nil).
-// The parameter woken says that a notification or a release wakes the waiter. Polling then only covers a lost
-// notification, so the delay is the longest from the first refusal on. The parameter waited says that the waiter has
-// waited in the store's queue.
-func (p *poll) next(held *driver.Held, woken, waited bool) time.Duration {
+// The parameter woken says that a notification or a release wakes the waiter, so that polling only covers a lost
+// notification.
+func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 	if held == nil {
 		return p.backoff.Step()
 	}
@@ -262,12 +261,9 @@ func (p *poll) next(held *driver.Held, woken, waited bool) time.Duration {
 		p.ahead, p.from = held.Ahead, time.Now()
 	}
 	var pause time.Duration
-	switch {
-	case woken && !waited && held.Reason != driver.Contended: // no release wakes the waiters of a contended name
-		pause = backoff.Jitter(longestPoll)
-	case waited || held.Since <= 0 || held.Reason == driver.Contended: // the field Since does not predict how long a contended name stays contended
+	if woken || held.Since <= 0 || held.Reason == driver.Contended { // the field Since does not predict how long a contended name stays contended
 		pause = p.backoff.Step()
-	default:
+	} else {
 		place := time.Duration(held.Ahead) + 1
 		since := max(held.Since, min(time.Since(p.from), longestSeries))
 		pause = backoff.Jitter(min(min(max(since/4, shortestPoll), longestPoll)*place, longestPoll))

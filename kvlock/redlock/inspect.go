@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,30 +24,43 @@ func survey[T any](ctx context.Context, r *Backend, ask func(context.Context, *r
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
-	defer r.crew.Leave()
+	defer r.work.done()
 	if err := ctx.Err(); err != nil {
 		return nil, driver.NotApplied(err)
+	}
+	type reply struct {
+		node  *node
+		value T
+		err   error
 	}
 	limit := max(inspectTime, r.options.nodeTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	q := inquire(r, func(n *node) func() (T, error) {
-		return func() (T, error) {
+	replies := make(chan reply, len(r.nodes))
+	for _, n := range r.nodes {
+		r.work.run(func() {
 			value, err := ask(ctx, n.within(limit))
-			return value, redisbase.Classify(err)
-		}
-	})
+			replies <- reply{n, value, redisbase.Classify(err)}
+		})
+	}
 	var values []T
-	var f failures
-	for one := range q.within(ctx, limit) {
-		if one.err != nil {
-			f.add(one.node, one.err)
+	var failures []string
+	for range r.nodes {
+		select {
+		case a := <-replies:
+			if a.err == nil {
+				values = append(values, a.value)
+				continue
+			}
+			failures = append(failures, fmt.Sprintf("%s: %v", a.node.addr, a.err))
 			continue
+		case <-ctx.Done():
+			failures = append(failures, ctx.Err().Error())
 		}
-		values = append(values, one.value)
+		break
 	}
 	if len(values) < r.quorum() {
-		return nil, r.tooFew(len(values), "answered", f)
+		return nil, fmt.Errorf("%d of %d nodes answered, and a majority is %d; %s", len(values), len(r.nodes), r.quorum(), strings.Join(failures, "; "))
 	}
 	return values, nil
 }

@@ -10,10 +10,12 @@ import (
 var files embed.FS
 
 var (
-	acquireScript = redisbase.LoadBehind(files, "acquire", "waiters")
+	acquireScript = redisbase.Load(files, "acquire")
+	confirmScript = redisbase.Load(files, "confirm")
 	renewScript   = redisbase.Load(files, "renew")
-	releaseScript = redisbase.LoadBehind(files, "release", "waiters")
-	leaveScript   = redisbase.LoadBehind(files, "leave", "waiters")
+	fillScript    = redisbase.Load(files, "fill")
+	releaseScript = redisbase.LoadBehind(files, "release", "call")
+	leaveScript   = redisbase.LoadBehind(files, "leave", "call")
 	admitScript   = redisbase.Load(files, "admit")
 	forceScript   = redisbase.Load(files, "force")
 )
