@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Acquire implements [driver.Backend]. It sends up to two rounds of requests to all nodes in parallel. Each round lasts
-// until a majority has answered. Slower nodes are handled in the background: Acquire confirms the token there, or
-// undoes a failed attempt.
+// Acquire implements [driver.Backend]. It sends a request to all nodes in parallel, and waits until a majority has
+// answered. If no majority has confirmed the token, it sends a second request. If the attempt failed, it undoes the
+// grants of single nodes in the background.
 func (r *Backend) Acquire(ctx context.Context, req driver.Request) (driver.Grant, error) {
 	g, err := r.acquire(ctx, req)
 	var held *driver.Held
@@ -24,212 +24,233 @@ func (r *Backend) Acquire(ctx context.Context, req driver.Request) (driver.Grant
 	return g, err
 }
 
+// attempts is the largest number of attempts in one call of Acquire.
+const attempts = 3
+
+// again is the error of an attempt if another attempt may succeed at once. There are four such cases: nodes have just
+// been admitted, the attempt was too slow, the token was not confirmed, or concurrent attempts split the votes.
+type again struct {
+	error
+	split bool
+}
+
 func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant, error) {
 	if err := r.begin(); err != nil {
 		return driver.Grant{}, err
 	}
-	defer r.work.done()
+	defer r.crew.Leave()
 	if err := ctx.Err(); err != nil {
 		return driver.Grant{}, driver.NotApplied(err)
 	}
 	if req.TTL > r.options.maxTTL {
 		return driver.Grant{}, driver.Permanent(fmt.Errorf("a TTL of %s is longer than the MaxTTL of %s, after which nodes may have forgotten a lease", req.TTL, r.options.maxTTL))
 	}
-	var token driver.Token
-	var err error
-	for n := range ballots {
-		b := r.newBallot(ctx, req)
-		var next *again
-		if token, err = b.decide(); !errors.As(err, &next) {
-			break
+	r.meet(ctx, req.TTL)
+	for n := 1; ; n++ {
+		began := time.Now()
+		token, err := r.attempt(ctx, req)
+		if err == nil {
+			if req.Waiting {
+				r.places.Granted(req.Key)
+			}
+			return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 		}
-		if err = next.error; b.competing && n+1 < ballots && !b.backOff() {
-			break
+		var next again
+		if !errors.As(err, &next) {
+			return driver.Grant{}, err
+		}
+		// A random delay of a few round trips lets one of the concurrent attempts win.
+		if n == attempts || next.split && !backoff.Sleep(ctx, rand.N(4*time.Since(began)+1)) {
+			return driver.Grant{}, next.error
 		}
 	}
-	if err != nil {
-		return driver.Grant{}, err
-	}
-	if req.Waiting {
-		r.places.Granted(req.Key)
-	}
-	return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 }
 
-// ballots is the largest number of ballots in one call of Acquire. If a ballot fails and another ballot may succeed,
-// the error has the type again. There are four such cases: nodes have just been admitted, the ballot was too slow, the
-// token was not confirmed, or concurrent requests split the votes.
-const ballots = 3
+// attempt is one attempt to acquire a lock at a majority of the nodes.
+type attempt struct {
+	redlock *Backend
+	ctx     context.Context
+	req     driver.Request
+	limit   time.Duration // timeout of one request
+	votes   []vote
+	decided chan struct{} // closed when the votes are counted; then no further request for a vote is sent
 
-type again struct{ error }
+	waiter string    // the id of this process if it waits for the name
+	since  time.Time // when that wait began
+}
 
-// leastValidity limits how long a ballot may take: if less than 1/leastValidity of the TTL is left after the ballot,
-// the ballot fails.
+// leastValidity limits how long an attempt may take: if less than 1/leastValidity of the TTL is left after the attempt,
+// the attempt fails.
 const leastValidity = 2
 
 // drift returns how far a server's clock may run ahead of this process's clock within d. The formula is that of the
 // published Redlock algorithm.
 func drift(d time.Duration) time.Duration { return d/100 + 2*time.Millisecond }
 
-// decide runs the ballot until it is decided, and returns the token of the grant or the reason of the failure.
-func (b *ballot) decide() (driver.Token, error) {
-	err := b.first()
+func (r *Backend) attempt(ctx context.Context, req driver.Request) (driver.Token, error) {
+	a := &attempt{redlock: r, ctx: ctx, req: req, limit: r.options.limit(req.TTL), decided: make(chan struct{})}
+	if since := r.places.Since(req.Key); req.Waiting && !since.IsZero() {
+		a.waiter, a.since = r.places.Asks(req.Key), since
+	}
+	began := time.Now()
+	token, err := a.elect(began)
 	if err == nil {
-		err = b.second()
+		err = a.confirm(token)
 	}
-	if left := b.req.TTL - time.Since(b.began) - drift(b.req.TTL); err == nil && left < b.req.TTL/leastValidity {
-		err = &again{fmt.Errorf("the grant took %s, which leaves only %s of the TTL of %s", time.Since(b.began).Round(time.Millisecond), left.Round(time.Millisecond), b.req.TTL)}
+	if left := req.TTL - time.Since(began) - drift(req.TTL); err == nil && left < req.TTL/leastValidity {
+		err = again{error: fmt.Errorf("the grant took %s, which leaves only %s of the TTL of %s", time.Since(began).Round(time.Millisecond), left.Round(time.Millisecond), req.TTL)}
 	}
-	b.kept = err == nil
-	close(b.over)
-	return b.token, err
+	if err != nil {
+		a.undo()
+	}
+	return token, err
 }
 
-// first performs the first round. It collects votes until a majority has granted the lock, or until no majority can
-// grant it.
-func (b *ballot) first() error {
-	defer close(b.minted)
-	r, q := b.redlock, b.redlock.quorum()
-	wait := r.options.limit(b.req.TTL)
-	meeting := !r.met.Load()
-	if meeting || b.unknownNodes {
-		wait = r.options.contact(b.req.TTL)
+// elect collects votes until a majority has granted the lock, or until no majority can grant it. It returns the token
+// of the grant.
+func (a *attempt) elect(began time.Time) (driver.Token, error) {
+	defer close(a.decided)
+	r := a.redlock
+	q := a.inquire("vote", driver.Token(r.number()))
+	over := func() bool {
+		granted := count(a.votes, vote.granted)
+		return granted >= r.quorum() || granted+q.pending < r.quorum() && r.answered(a.votes, q.pending)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	var votes []vote
-	var patience <-chan time.Time // a timer that ends the wait for slow nodes if concurrent requests compete
-	for pending := len(r.nodes); pending > 0; {
-		granted := count(votes, vote.granted)
-		if !meeting && (granted >= q || granted+pending < q && b.answered(votes, pending)) {
+	for one := range q.within(a.ctx, a.limit) {
+		if a.add(one); over() || r.split(a.votes, a.limit) {
 			break
 		}
-		select {
-		case v := <-b.votes:
-			votes = append(votes, v)
-			if pending--; patience == nil && b.splits(votes, wait) {
-				patience = time.After(2*time.Since(b.began) + time.Millisecond)
+	}
+	if !over() && r.split(a.votes, a.limit) { // do not wait long for slow nodes, because nobody has the lock meanwhile
+		for one := range q.within(a.ctx, 2*time.Since(began)+time.Millisecond) {
+			if a.add(one); over() {
+				break
 			}
-		case <-timer.C:
-			for range pending {
-				votes = append(votes, vote{node: b.silent(votes), err: fmt.Errorf("no answer within %s", wait)})
-			}
-			pending = 0
-		case <-patience:
-			b.competing = true
-			for range pending {
-				votes = append(votes, vote{node: b.silent(votes), err: fmt.Errorf("no answer within %s", time.Since(b.began))})
-			}
-			pending = 0
-		case <-b.ctx.Done():
-			return b.ctx.Err()
 		}
 	}
-	if err := misfit(votes); err != nil {
-		return err
+	if err := misfit(a.votes); err != nil {
+		return 0, err
 	}
-	r.met.Store(true)
-	b.floor, b.admits = floor(votes), enoughToAdmit(votes, len(r.nodes))
-	granted := count(votes, vote.granted)
-	if granted >= q {
-		b.token = mint(votes)
+	granted, ready := count(a.votes, vote.granted), count(a.votes, vote.ready)
+	if granted >= r.quorum() {
+		return mint(a.votes), nil
+	}
+	if err := a.ctx.Err(); err != nil {
+		return 0, err
+	}
+	err := r.refusal(a.votes)
+	if ready > 0 && granted+ready >= r.quorum() && r.admitNodes(a.ctx, a.limit) {
+		return 0, again{error: err}
+	}
+	if r.split(a.votes, a.limit) {
+		var held *driver.Held
+		if errors.As(err, &held) { // perhaps nobody has the lock, and then no release wakes this waiter
+			held.Reason, held.Token = driver.Contended, 0
+		}
+		return 0, again{err, true}
+	}
+	return 0, err
+}
+
+func (a *attempt) add(one reply[vote]) {
+	one.value.node, one.value.err = one.node, one.err
+	a.votes = append(a.votes, one.value)
+}
+
+// confirm performs the second round, unless a majority has confirmed the token with its votes.
+func (a *attempt) confirm(token driver.Token) error {
+	r := a.redlock
+	r.saw(token)
+	confirms := func(v vote) bool { return v.granted() && v.confirmed == token }
+	if count(a.votes, confirms) >= r.quorum() {
 		return nil
 	}
-	failure := r.refusal(votes)
-	if ready := count(votes, vote.ready); b.admits && ready > 0 && granted+ready >= q {
-		return b.await(ready, timer.C, failure)
-	}
-	if b.competing = b.competing || b.splits(votes, wait); b.competing {
-		return &again{failure}
-	}
-	return failure
-}
-
-// answered is called when no majority can grant the lock any more. It reports whether b.first may stop collecting
-// votes, because the error can already say why the lock was not granted. The votes must include a node that knows the
-// holder. A majority must have answered, unless so many nodes have failed that no majority can answer. If a node waits
-// to be admitted, enough nodes must have answered to admit it. If the nodes disagree whether the lock was released,
-// all nodes must have voted.
-func (b *ballot) answered(votes []vote, pending int) bool {
-	r := b.redlock
-	answers := count(votes, func(v vote) bool { return v.err == nil })
-	if ready := count(votes, vote.ready); ready > 0 && !enoughToAdmit(votes, len(r.nodes)) || answers > 0 && count(votes, vote.refused) == 0 || disagree(votes) {
-		return false
-	}
-	return answers >= r.quorum() || answers+pending < r.quorum()
-}
-
-// splits reports whether concurrent requests have split the votes, so that all of these requests may fail. If a
-// majority has a lease, or if the lease is older than limit, the lease does not belong to a concurrent request.
-func (b *ballot) splits(votes []vote, limit time.Duration) bool {
-	q := b.redlock.quorum()
-	for _, v := range votes {
-		others := func(o vote) bool { return o.refused() && o.confirmed == v.confirmed }
-		if v.refused() && (v.verdict != "leased" || v.since > limit || count(votes, others) >= q) {
-			return false
-		}
-	}
-	granted, refused := count(votes, vote.granted), count(votes, vote.refused)
-	return granted > 0 && granted < q && refused > 0 && granted+refused >= q
-}
-
-// backOff waits until the competing requests have probably failed or succeeded. It returns false if ctx has ended.
-func (b *ballot) backOff() bool {
-	return backoff.Sleep(b.ctx, rand.N(4*time.Since(b.began)+1))
-}
-
-// silent returns a node that has not voted yet.
-func (b *ballot) silent(votes []vote) *node {
-	for _, n := range b.redlock.nodes {
-		if count(votes, func(v vote) bool { return v.node == n }) == 0 {
-			return n
-		}
-	}
-	return nil
-}
-
-// await lets the goroutines of the nodes that are ready admit these nodes, and waits for the results. To start the
-// goroutines, it closes the channel admitting. The channel minted cannot start them, because b.first closes that
-// channel only after await has returned.
-func (b *ballot) await(ready int, timeout <-chan time.Time, failure error) error {
-	close(b.admitting)
-	for range ready {
-		select {
-		case <-b.admitted:
-		case <-timeout:
-			return failure
-		case <-b.ctx.Done():
-			return b.ctx.Err()
-		}
-	}
-	return &again{failure}
-}
-
-// second performs the second round. It collects confirmations until a majority has confirmed the token, or cannot
-// confirm it.
-func (b *ballot) second() error {
-	r, q := b.redlock, b.redlock.quorum()
-	timer := time.NewTimer(r.options.limit(b.req.TTL))
-	defer timer.Stop()
 	yes, no := 0, 0
-	for {
-		switch {
-		case yes >= q:
-			return nil
-		case no > len(r.nodes)-q:
-			return &again{fmt.Errorf("%d of %d nodes confirmed token %d, and a majority is %d", yes, len(r.nodes), b.token, q)}
+	for one := range a.inquire("confirm", token).within(a.ctx, a.limit) {
+		if one.err == nil && confirms(one.value) {
+			yes++
+		} else {
+			no++
 		}
-		select {
-		case confirmed := <-b.confirmations:
-			if confirmed {
-				yes++
-			} else {
-				no++
-			}
-		case <-timer.C:
-			return fmt.Errorf("%d of %d nodes confirmed token %d in time, and a majority is %d", yes, len(r.nodes), b.token, q)
-		case <-b.ctx.Done():
-			return b.ctx.Err()
+		if yes >= r.quorum() {
+			return nil
+		}
+		if no > len(r.nodes)-r.quorum() {
+			break
 		}
 	}
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
+	return again{error: fmt.Errorf("%d of %d nodes confirmed token %d, and a majority is %d", yes, len(r.nodes), token, r.quorum())}
+}
+
+// inquire requests the votes of all nodes, or their confirmations of the token. At each node it waits for all earlier
+// requests for the lock.
+func (a *attempt) inquire(mode string, token driver.Token) *inquiry[vote] {
+	return inquire(a.redlock, func(n *node) func() (vote, error) {
+		t := n.turn(a.req.Key, a.req.Nonce)
+		return func() (vote, error) {
+			defer t.end()
+			ctx, cancel := bound(a.ctx, a.limit)
+			defer cancel()
+			stop := a.decided
+			if mode == "confirm" {
+				stop = nil
+			}
+			if _, why := n.known(); why != nil {
+				return vote{}, why
+			}
+			if !t.wait(ctx, stop) {
+				return vote{}, fmt.Errorf("the previous request for this lock had no answer within %s", a.limit)
+			}
+			v, err := a.redlock.acquireAt(ctx, n, a.limit, mode, a.req, token, a.waiter, a.since)
+			if v.ready() {
+				a.redlock.lookAfterNodes()
+			}
+			t.asked, t.left = true, err == nil && v.granted() || err != nil && !driver.IsNotApplied(err)
+			return v, err
+		}
+	})
+}
+
+// acquireAt runs the acquire script at one node. Without a nonce it only queries the node's state. An error that is not
+// NotApplied means that the node may have granted the lock.
+func (r *Backend) acquireAt(ctx context.Context, n *node, limit time.Duration, mode string, req driver.Request, token driver.Token, waiter string, since time.Time) (vote, error) {
+	cmds, err := r.send(ctx, n, n.within(limit), func(of *run) []redisbase.Call {
+		return []redisbase.Call{r.acquireCall(of.acquire, mode, req, token, waiter, since)}
+	})
+	if err != nil {
+		return vote{}, err
+	}
+	v, err := readVote(cmds[0])
+	r.saw(v.top)
+	return v, redisbase.Classify(err)
+}
+
+func (r *Backend) acquireCall(s redisbase.Script, mode string, req driver.Request, token driver.Token, waiter string, since time.Time) redisbase.Call {
+	o, nonce := r.options, ""
+	if req.Nonce != (driver.Nonce{}) {
+		nonce = req.Nonce.String()
+	}
+	return s.On([]string{o.prefix.Encode(req.Key), o.prefix.Record(), r.waiters(req.Key)},
+		mode, nonce, token.String(), r.number(), req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay),
+		retention.Milliseconds(), redisbase.Micros(o.quarantine()), waiter, since.UnixMicro(),
+	)
+}
+
+// undo ends the grants that nodes made, or may have made, to this attempt or an earlier one of the same acquisition. On
+// a slow network an undo may arrive late, so it does not end the grant of a later attempt. undo notifies no waiter. If
+// it did, that waiter would probably find the lock still taken at other nodes. The undo of that waiter's failed attempt
+// would then notify the next waiter, and so on.
+func (a *attempt) undo() {
+	number := a.redlock.number()
+	inquire(a.redlock, func(n *node) func() (bool, error) {
+		for _, v := range a.votes {
+			if v.node == n && !v.granted() && (v.err == nil || driver.IsNotApplied(v.err)) {
+				return func() (bool, error) { return false, nil }
+			}
+		}
+		return a.redlock.releaseAt(a.ctx, n, driver.Grant{Key: a.req.Key, Nonce: a.req.Nonce, TTL: a.req.TTL}, a, number)
+	})
 }

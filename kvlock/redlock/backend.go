@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/crew"
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
@@ -30,13 +31,13 @@ type Backend struct {
 	places  *redisbase.Places
 	err     error // an invalid argument or option; nil if the backend can work
 
-	work     work
-	ballots  atomic.Int64 // number of the last ballot
-	largest  atomic.Int64 // the largest token that any node has reported
-	met      atomic.Bool  // the first ballot has waited until every node answered, or until the timeout of the first contact
-	visiting atomic.Bool
-	visited  atomic.Pointer[time.Time] // when the last visit ended; nil before the first
-	meeting  sync.Mutex                // held while the run ids of the nodes' servers are compared
+	crew   crew.Crew // counts the running calls and their goroutines
+	closed atomic.Bool
+	newest atomic.Int64 // the last number that the method number returned, or a larger token that a node has reported
+
+	met      atomic.Bool  // the first call has contacted the nodes
+	looked   atomic.Int64 // when the last background contact began, in Unix nanoseconds
+	checking sync.Mutex   // held while the run ids of the nodes' servers are compared
 }
 
 var (
@@ -63,7 +64,7 @@ func New(nodes []*redis.Client, opts ...Option) *Backend {
 	r := &Backend{options: o, places: redisbase.NewPlaces(), err: o.validate(nodes)}
 	if r.err == nil {
 		for _, client := range nodes {
-			r.nodes = append(r.nodes, newNode(client, &r.work, o.prefix.Waiters()+r.places.ID.String()))
+			r.nodes = append(r.nodes, newNode(client, o.prefix.Waiters()+r.places.ID.String()))
 		}
 	}
 	return r
@@ -85,22 +86,44 @@ func (r *Backend) Capabilities() driver.Capabilities {
 // supports that. Later calls fail. Close the lockers before the backend, so that there are no waiters. Close the
 // clients after the backend.
 func (r *Backend) Close() error {
-	r.work.close()
+	r.closed.Store(true)
+	r.crew.Wait(nil)
 	return nil
 }
 
 // quorum returns how many nodes are a majority.
 func (r *Backend) quorum() int { return len(r.nodes)/2 + 1 }
 
+// number returns a number that is larger than all numbers that it returned before, larger than all tokens that nodes
+// have reported, and not smaller than this process's clock in microseconds. So nodes will probably confirm it as a
+// token.
+func (r *Backend) number() int64 {
+	for {
+		last := r.newest.Load()
+		next := max(time.Now().UnixMicro(), last+1)
+		if r.newest.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
+
+// saw records a token, so that the method number returns larger numbers.
+func (r *Backend) saw(token driver.Token) {
+	for last := r.newest.Load(); int64(token) > last && !r.newest.CompareAndSwap(last, int64(token)); last = r.newest.Load() {
+	}
+}
+
 var errClosed = errors.New("the backend is closed")
 
-// begin registers a call with r.work, so that Close waits for it. The call may then start goroutines with r.work.run,
-// and ends with r.work.done. begin fails if the backend is invalid or closed.
+// begin counts a call in r.crew, so that Close waits for it. The call may then start goroutines with r.crew.Go, and
+// ends with r.crew.Leave. begin fails if the backend is invalid or closed.
 func (r *Backend) begin() error {
 	if r.err != nil {
 		return driver.Permanent(r.err)
 	}
-	if !r.work.begin() {
+	r.crew.Enter()
+	if r.closed.Load() {
+		r.crew.Leave()
 		return driver.Permanent(errClosed)
 	}
 	return nil

@@ -3,7 +3,7 @@ package redlock
 import "github.com/rowlock/rowlock/driver"
 
 // Settle waits until all background goroutines have ended. Call it while no other call is running.
-func (r *Backend) Settle() { r.work.wait() }
+func (r *Backend) Settle() { r.crew.Wait(nil) }
 
 // SubscribeAgain makes r forget that nodes refused a subscription, so that r tries again at once.
 func (r *Backend) SubscribeAgain() {

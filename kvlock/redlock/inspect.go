@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,43 +23,30 @@ func survey[T any](ctx context.Context, r *Backend, ask func(context.Context, *r
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
-	defer r.work.done()
+	defer r.crew.Leave()
 	if err := ctx.Err(); err != nil {
 		return nil, driver.NotApplied(err)
-	}
-	type reply struct {
-		node  *node
-		value T
-		err   error
 	}
 	limit := max(inspectTime, r.options.nodeTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	replies := make(chan reply, len(r.nodes))
-	for _, n := range r.nodes {
-		r.work.run(func() {
+	q := inquire(r, func(n *node) func() (T, error) {
+		return func() (T, error) {
 			value, err := ask(ctx, n.within(limit))
-			replies <- reply{n, value, redisbase.Classify(err)}
-		})
-	}
-	var values []T
-	var failures []string
-	for range r.nodes {
-		select {
-		case a := <-replies:
-			if a.err == nil {
-				values = append(values, a.value)
-				continue
-			}
-			failures = append(failures, fmt.Sprintf("%s: %v", a.node.addr, a.err))
-			continue
-		case <-ctx.Done():
-			failures = append(failures, ctx.Err().Error())
+			return value, redisbase.Classify(err)
 		}
-		break
+	})
+	var values []T
+	var f failures
+	for one := range q.within(ctx, limit) {
+		if one.err != nil {
+			f.add(one.node, one.err)
+			continue
+		}
+		values = append(values, one.value)
 	}
 	if len(values) < r.quorum() {
-		return nil, fmt.Errorf("%d of %d nodes answered, and a majority is %d; %s", len(values), len(r.nodes), r.quorum(), strings.Join(failures, "; "))
+		return nil, r.tooFew(len(values), "answered", f)
 	}
 	return values, nil
 }

@@ -221,9 +221,8 @@ func (m tokenModel) vote(n *modelNode, at int, t *try, now, oldest int) vote {
 		n.known, n.least = true, n.top
 	}
 	if n.holder != t.nonce {
-		n.holder, n.confirmed = t.nonce, 0
+		n.holder, n.confirmed, n.prior = t.nonce, 0, n.token
 	}
-	n.prior = n.token
 	if near := m.Clock == 0 || abs(int(t.proposed)-(1000+m.Clock*now+n.skew)) < m.near(); n.confirmed == 0 && t.proposed > max(n.token, n.least, n.floor) && near {
 		n.token, n.confirmed, n.top = t.proposed, t.proposed, max(n.top, t.proposed)
 	}

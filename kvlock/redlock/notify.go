@@ -73,12 +73,15 @@ func (r *Backend) leave(key driver.Key) {
 	if r.begin() != nil {
 		return
 	}
-	defer r.work.done()
-	for _, n := range r.nodes {
-		r.work.run(func() {
+	defer r.crew.Leave()
+	inquire(r, func(n *node) func() (bool, error) {
+		t := n.turn(key, driver.Nonce{})
+		return func() (bool, error) {
+			defer t.end()
+			t.wait(context.Background(), nil) // an earlier request may add this process to the set
 			ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
 			defer cancel()
-			_ = redisbase.Run(ctx, n.within(leaveLimit), leaveScript.On([]string{r.options.prefix.Encode(key), r.waiters(key)}, r.places.ID.String(), r.options.prefix.Waiters())).Err()
-		})
-	}
+			return redisbase.Run(ctx, n.within(leaveLimit), leaveScript.On([]string{r.options.prefix.Encode(key), r.waiters(key)}, r.places.ID.String(), r.options.prefix.Waiters())).Bool()
+		}
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -23,165 +22,145 @@ func (r *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, nil
 }
 
+// row is what a node that has renewed a lease knows about it. A nil row means that the node does not have the lease.
+type row struct{ holder, note string }
+
 func (r *Backend) renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
-	defer r.work.done()
+	defer r.crew.Leave()
 	if err := ctx.Err(); err != nil {
 		return nil, driver.NotApplied(err)
 	}
 	if len(grants) == 0 {
 		return nil, nil
 	}
-	var longest time.Duration
-	for _, g := range grants {
-		longest = max(longest, g.TTL)
+	longest := slices.MaxFunc(grants, func(x, y driver.Grant) int { return int(x.TTL - y.TTL) }).TTL
+	r.meet(ctx, longest)
+	limit := r.options.limit(longest)
+	q := inquire(r, func(n *node) func() ([]*row, error) {
+		return func() ([]*row, error) { return r.renewAt(ctx, n, limit, grants) }
+	})
+	yes, no := make([]int, len(grants)), make([]int, len(grants))
+	outcomes, rows := make([]driver.Outcome, len(grants)), make([]*row, len(grants))
+	lacking := make(map[*node][]*row) // the replies of nodes that lack leases
+	open := len(grants)
+	var f failures
+	for one := range q.within(ctx, limit) {
+		if one.err != nil {
+			f.add(one.node, one.err)
+			continue
+		}
+		for i, has := range one.value {
+			if has != nil {
+				rows[i] = has
+				yes[i]++
+			} else {
+				lacking[one.node] = one.value
+				no[i]++
+			}
+			switch {
+			case outcomes[i] != driver.Unknown:
+			case yes[i] >= r.quorum():
+				outcomes[i] = driver.Renewed
+				open--
+			case no[i] > len(r.nodes)-r.quorum():
+				outcomes[i] = driver.Lost
+				open--
+			}
+		}
+		if open == 0 {
+			break
+		}
 	}
-	t := &tally{
-		redlock: r, grants: grants, limit: r.options.limit(longest),
-		sources: make([]*node, len(grants)), yes: make([]int, len(grants)), no: make([]int, len(grants)), outcomes: make([]driver.Outcome, len(grants)),
-		answers: make(chan renewed, len(r.nodes)), decided: make(chan struct{}),
+	if open == len(grants) {
+		return nil, r.tooFew(len(r.nodes)-len(f)-q.pending, "answered", f)
 	}
-	for _, n := range r.nodes {
-		r.work.run(func() { t.run(ctx, n) })
-	}
-	defer close(t.decided)
-	if err := t.collect(ctx); err != nil {
-		return nil, err
-	}
-	return slices.Clone(t.outcomes), nil
+	r.crew.Go(func() { // slower nodes may lack leases too
+		for one := range q.within(context.WithoutCancel(ctx), limit) {
+			if one.err == nil {
+				lacking[one.node] = one.value
+			}
+		}
+		for n, has := range lacking {
+			var missing []int
+			for i := range grants {
+				if has[i] == nil && outcomes[i] == driver.Renewed {
+					missing = append(missing, i)
+				}
+			}
+			for batch := range slices.Chunk(missing, maxBatch) {
+				r.fill(ctx, n, limit, grants, rows, batch)
+			}
+		}
+	})
+	return slices.Clone(outcomes), nil
 }
 
 // maxBatch is how many leases one run of the script renews. The server executes no other command during the run.
 const maxBatch = 100
 
-// tally is one call of Renew. It counts the nodes' answers for each grant.
-type tally struct {
-	redlock  *Backend
-	grants   []driver.Grant
-	limit    time.Duration
-	answers  chan renewed
-	decided  chan struct{} // closed when the outcomes are set
-	yes, no  []int
-	outcomes []driver.Outcome
-	sources  []*node // for each grant, one node that has renewed it
-}
+var errForgetful = errors.New("it may have forgotten leases, so it does not vote")
 
-// renewed is the answer of one node. The field held says for each grant whether the node has renewed it.
-type renewed struct {
-	node *node
-	held []bool
-	err  error
-}
-
-// collect counts answers until all outcomes are decided, until the time limit, or until ctx ends. It returns an error
-// if it knows no outcome.
-func (t *tally) collect(ctx context.Context) error {
-	timer := time.NewTimer(t.limit)
-	defer timer.Stop()
-	q := t.redlock.quorum()
-	var failures []string
-	for open, pending := len(t.grants), len(t.redlock.nodes); pending > 0 && open > 0; pending-- {
-		select {
-		case a := <-t.answers:
-			if a.err != nil {
-				failures = append(failures, fmt.Sprintf("%s: %v", a.node.addr, a.err))
-				continue
-			}
-			open -= t.add(a, q)
-		case <-timer.C:
-			failures, pending = append(failures, fmt.Sprintf("no answer within %s", t.limit)), 0
-		case <-ctx.Done():
-			failures, pending = append(failures, "no answer in time"), 0
-		}
-	}
-	if slices.ContainsFunc(t.outcomes, func(o driver.Outcome) bool { return o != driver.Unknown }) {
-		return nil
-	}
-	return fmt.Errorf("too few of %d nodes answered, and a majority is %d: %s", len(t.redlock.nodes), q, strings.Join(failures, "; "))
-}
-
-// add counts one node's answer, and returns how many outcomes it has decided.
-func (t *tally) add(a renewed, quorum int) (decided int) {
-	for i, held := range a.held {
-		if held {
-			t.yes[i]++
-			t.sources[i] = a.node
-		} else {
-			t.no[i]++
-		}
-		if t.outcomes[i] != driver.Unknown {
-			continue
-		}
-		switch {
-		case t.yes[i] >= quorum:
-			t.outcomes[i] = driver.Renewed
-			decided++
-		case t.no[i] > len(t.redlock.nodes)-quorum:
-			t.outcomes[i] = driver.Lost
-			decided++
-		}
-	}
-	return decided
-}
-
-// run performs the renewal at one node. When the outcomes are known, the method copies to the node the renewed leases
-// that it lacks.
-func (t *tally) run(ctx context.Context, n *node) {
-	held, err := t.ask(ctx, n)
-	t.answers <- renewed{n, held, err}
-	if errors.Is(err, errForgetful) {
-		t.redlock.visit()
-	}
-	<-t.decided
-	var missing []int
-	for i, here := range held {
-		if !here && t.outcomes[i] == driver.Renewed {
-			missing = append(missing, i)
-		}
-	}
-	if len(missing) > 0 {
-		t.fill(context.WithoutCancel(ctx), n, missing)
-	}
-}
-
-// ask renews the leases at one node. One run of the script renews up to a hundred leases.
-func (t *tally) ask(ctx context.Context, n *node) ([]bool, error) {
-	ctx, cancel := bound(ctx, t.limit)
+// renewAt renews the leases at one node, and returns what the node knows about each.
+func (r *Backend) renewAt(ctx context.Context, n *node, limit time.Duration, grants []driver.Grant) ([]*row, error) {
+	ctx, cancel := bound(ctx, limit)
 	defer cancel()
-	batches := slices.Collect(slices.Chunk(t.grants, maxBatch))
-	cmds, err := t.redlock.ask(ctx, n, n.within(t.limit), func(of *run) (calls []redisbase.Call) {
-		for _, batch := range batches {
-			calls = append(calls, t.call(of, batch))
+	cmds, err := r.send(ctx, n, n.within(limit), func(of *run) (calls []redisbase.Call) {
+		for batch := range slices.Chunk(grants, maxBatch) {
+			c := of.renew.On([]string{r.options.prefix.Record()}, retention.Milliseconds())
+			for _, g := range batch {
+				c.Keys = append(c.Keys, r.options.prefix.Encode(g.Key))
+				c.Args = append(c.Args, g.Nonce.String(), g.Token.String(), redisbase.Micros(g.TTL), redisbase.Micros(g.MinHold), redisbase.Micros(g.HandoverDelay))
+			}
+			calls = append(calls, c)
 		}
 		return calls
 	})
 	if err != nil {
 		return nil, err
 	}
-	held := make([]bool, 0, len(t.grants))
-	for i, cmd := range cmds {
-		part, err := cmd.BoolSlice()
+	rows := make([]*row, 0, len(grants))
+	for _, cmd := range cmds {
+		list, err := cmd.Slice()
 		if err != nil {
 			return nil, err
 		}
-		if len(part) != len(batches[i]) {
-			return nil, errForgetful
+		for _, one := range list {
+			var has *row
+			if texts, ok := one.([]any); ok && len(texts) == 2 {
+				has = &row{fmt.Sprint(texts[0]), fmt.Sprint(texts[1])}
+			}
+			rows = append(rows, has)
 		}
-		held = append(held, part...)
 	}
-	return held, nil
+	if len(rows) != len(grants) {
+		r.lookAfterNodes() // a renewal does not itself let a restarted node vote again (see admit.go)
+		return nil, errForgetful
+	}
+	return rows, nil
 }
 
-func (t *tally) call(of *run, batch []driver.Grant) redisbase.Call {
-	o := t.redlock.options
-	c := of.renew.On([]string{o.prefix.Record()}, retention.Milliseconds())
-	for _, g := range batch {
-		c.Keys = append(c.Keys, o.prefix.Encode(g.Key))
-		c.Args = append(c.Args, g.Nonce.String(), g.Token.String(), redisbase.Micros(g.TTL), redisbase.Micros(g.MinHold), redisbase.Micros(g.HandoverDelay))
+// fill copies leases to a node that lacks them, after a majority of other nodes has renewed them. From the next renewal
+// on, the node's answer counts for these leases too. A lease that was released meanwhile is not restored, because the
+// release has left its token at the node.
+func (r *Backend) fill(ctx context.Context, n *node, limit time.Duration, grants []driver.Grant, rows []*row, missing []int) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	for _, i := range missing {
+		t := n.turn(grants[i].Key, driver.Nonce{})
+		defer t.end()
+		if !t.wait(ctx, nil) {
+			return
+		}
 	}
-	return c
+	_, _ = r.send(ctx, n, n.within(limit), func(of *run) (calls []redisbase.Call) {
+		for _, i := range missing {
+			g := grants[i]
+			req := driver.Request{Key: g.Key, Nonce: g.Nonce, TTL: g.TTL, Holder: rows[i].holder, Note: rows[i].note, MinHold: g.MinHold, HandoverDelay: g.HandoverDelay}
+			calls = append(calls, r.acquireCall(of.acquire, "fill", req, g.Token, "", time.Time{}))
+		}
+		return calls
+	})
 }
-
-var errForgetful = errors.New("it may have forgotten leases, so it does not vote")

@@ -10,12 +10,10 @@ import (
 var files embed.FS
 
 var (
-	acquireScript = redisbase.Load(files, "acquire")
-	confirmScript = redisbase.Load(files, "confirm")
+	acquireScript = redisbase.LoadBehind(files, "acquire", "waiters")
 	renewScript   = redisbase.Load(files, "renew")
-	fillScript    = redisbase.Load(files, "fill")
-	releaseScript = redisbase.LoadBehind(files, "release", "call")
-	leaveScript   = redisbase.LoadBehind(files, "leave", "call")
+	releaseScript = redisbase.LoadBehind(files, "release", "waiters")
+	leaveScript   = redisbase.LoadBehind(files, "leave", "waiters")
 	admitScript   = redisbase.Load(files, "admit")
 	forceScript   = redisbase.Load(files, "force")
 )

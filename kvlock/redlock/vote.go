@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,12 +28,10 @@ type vote struct {
 	freeIn    time.Duration
 }
 
-func readVote(n *node, cmd *redis.Cmd) vote {
-	v := vote{node: n}
+func readVote(cmd *redis.Cmd) (v vote, err error) {
 	list, err := cmd.Slice()
 	if err != nil {
-		v.err = err
-		return v
+		return v, err
 	}
 	var numbers [6]int64
 	ok := len(list) == 9
@@ -50,30 +47,21 @@ func readVote(n *node, cmd *redis.Cmd) vote {
 		}
 	}
 	if !ok {
-		v.err = fmt.Errorf("unexpected reply of a script: %v", list)
-		return v
+		return v, fmt.Errorf("unexpected reply of a script: %v", list)
 	}
-	v.verdict, v.holder, v.note = texts[0], texts[1], texts[2]
-	v.confirmed, v.last, v.top, v.time = driver.Token(numbers[0]), driver.Token(numbers[1]), driver.Token(numbers[2]), driver.Token(numbers[3])
-	v.since, v.freeIn = time.Duration(numbers[4])*time.Microsecond, time.Duration(numbers[5])*time.Microsecond
-	return v
+	return vote{
+		verdict: texts[0], holder: texts[1], note: texts[2],
+		confirmed: driver.Token(numbers[0]), last: driver.Token(numbers[1]), top: driver.Token(numbers[2]), time: driver.Token(numbers[3]),
+		since: time.Duration(numbers[4]) * time.Microsecond, freeIn: time.Duration(numbers[5]) * time.Microsecond,
+	}, nil
 }
 
+func (v vote) answered() bool  { return v.err == nil }
 func (v vote) granted() bool   { return v.err == nil && v.verdict == "granted" }
-func (v vote) ready() bool     { return v.err == nil && (v.verdict == "ready" || v.verdict == "overdue") }
+func (v vote) overdue() bool   { return v.err == nil && v.verdict == "overdue" }
+func (v vote) ready() bool     { return v.overdue() || v.err == nil && v.verdict == "ready" }
 func (v vote) forgetful() bool { return v.ready() || v.err == nil && v.verdict == "closed" }
 func (v vote) refused() bool   { return v.err == nil && !v.granted() && !v.forgetful() }
-
-// count returns the number of elements of list for which the function kind returns true.
-func count[T any](list []T, kind func(T) bool) int {
-	n := 0
-	for _, v := range list {
-		if kind(v) {
-			n++
-		}
-	}
-	return n
-}
 
 // mint makes a token from the votes that grant the lock. If some nodes have already confirmed a token for this
 // acquisition, and no node knows a larger token, mint returns that token. Otherwise it returns a new token, which is
@@ -97,41 +85,28 @@ func mint(votes []vote) driver.Token {
 	return max(top+1, clock)
 }
 
-// propose returns a token that nodes will probably confirm with their votes, which saves the second round. If the nodes
-// do not confirm it, the ballot has a second round.
-func (r *Backend) propose() driver.Token {
-	return max(driver.Token(time.Now().UnixMicro()), driver.Token(r.largest.Load())+1)
+// answered is called when no majority can grant the lock any more. It reports whether the votes can already say why.
+// They must include a node that knows the holder. A majority must have answered, unless so many nodes have failed that
+// no majority can answer. If the nodes disagree whether the lock was released, all nodes must have voted.
+func (r *Backend) answered(votes []vote, pending int) bool {
+	answers := count(votes, vote.answered)
+	if answers > 0 && count(votes, vote.refused) == 0 || disagree(votes) {
+		return false
+	}
+	return answers >= r.quorum() || answers+pending < r.quorum()
 }
 
-// saw records the largest token that a node has reported.
-func (r *Backend) saw(top driver.Token) {
-	for {
-		known := r.largest.Load()
-		if int64(top) <= known || r.largest.CompareAndSwap(known, int64(top)) {
-			return
+// split reports whether concurrent attempts have split the votes, so that all of these attempts may fail. If a
+// majority has a lease, or if the lease is older than limit, the lease does not belong to a concurrent attempt.
+func (r *Backend) split(votes []vote, limit time.Duration) bool {
+	for _, v := range votes {
+		same := func(o vote) bool { return o.refused() && o.confirmed == v.confirmed }
+		if v.refused() && (v.verdict != "leased" || v.since > limit || count(votes, same) >= r.quorum()) {
+			return false
 		}
 	}
-}
-
-// floor returns the largest token that the nodes have reported. A node that has lost data must confirm only larger
-// tokens.
-func floor(votes []vote) driver.Token {
-	var top driver.Token
-	for _, v := range votes {
-		top = max(top, v.top)
-	}
-	return top
-}
-
-// enoughToAdmit reports whether enough nodes have answered to admit the nodes whose quarantine is over. There are
-// enough answers if a majority of the nodes has lost nothing, or if all nodes have answered. If a node is overdue,
-// which means that it has been ready for longer than one quarantine, any majority of the nodes is enough. In this case
-// tokens rise only if the nodes' clocks differ by less than one quarantine.
-func enoughToAdmit(votes []vote, nodes int) bool {
-	quorum := nodes/2 + 1
-	answers := count(votes, func(v vote) bool { return v.err == nil })
-	overdue := count(votes, func(v vote) bool { return v.err == nil && v.verdict == "overdue" })
-	return answers-count(votes, vote.forgetful) >= quorum || answers == nodes || overdue > 0 && answers >= quorum
+	granted, refused := count(votes, vote.granted), count(votes, vote.refused)
+	return granted > 0 && granted < r.quorum() && refused > 0 && granted+refused >= r.quorum()
 }
 
 // disagree reports whether a release is in progress. During a release, some of the nodes that know the largest token
@@ -149,27 +124,30 @@ func disagree(votes []vote) bool {
 	return largest > 0 && says("leased") && says("min hold")
 }
 
-// refusal combines the votes into one error, after no majority has granted the lock.
+// refusal combines the votes into one error, after no majority has granted the lock. If too few nodes have answered, the
+// error does not claim that the request had no effect, because the other nodes may have executed it.
 func (r *Backend) refusal(votes []vote) error {
-	answered := count(votes, func(v vote) bool { return v.err == nil })
-	if answered < r.quorum() {
-		return r.unreachable(votes)
+	if answers := count(votes, vote.answered); answers < r.quorum() {
+		var f failures
+		for _, v := range votes {
+			if v.err != nil {
+				f.add(v.node, v.err)
+			}
+		}
+		return r.tooFew(answers, "answered", f)
 	}
 	needed := r.quorum() - count(votes, vote.granted)
-	if h := soonest(votes, vote.refused, needed); h != nil {
-		if h.Reason == driver.Leased && !r.mayHold(votes, h.Token) { // no majority can have confirmed this token, so its lease belongs to a competing request or to one that has just failed
-			h.Reason, h.Token = driver.Contended, 0
-		}
-		return h
+	h := soonest(votes, vote.refused, needed)
+	if h == nil {
+		return soonest(votes, vote.forgetful, needed)
 	}
-	return soonest(votes, vote.forgetful, needed)
-}
-
-// mayHold reports whether a majority may have confirmed this token. It counts all nodes that have not granted the lock
-// or reported another lease.
-func (r *Backend) mayHold(votes []vote, token driver.Token) bool {
-	others := count(votes, func(v vote) bool { return v.granted() || v.refused() && v.confirmed != token })
-	return len(r.nodes)-others >= r.quorum()
+	// A majority that may have confirmed the holder's token includes no node that has granted the lock or has another
+	// lease. Without such a majority, the lease belongs to a competing attempt, or to one that has just failed.
+	others := count(votes, func(v vote) bool { return v.granted() || v.refused() && v.confirmed != h.Token })
+	if h.Reason == driver.Leased && len(r.nodes)-others < r.quorum() {
+		h.Reason, h.Token = driver.Contended, 0
+	}
+	return h
 }
 
 // soonest returns a refusal, or nil if no node refuses. Only the votes for which the function kind returns true count.
@@ -182,53 +160,25 @@ func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 		return nil
 	}
 	slices.SortFunc(list, func(x, y vote) int { return cmp.Compare(x.freeIn, y.freeIn) })
-	last := min(max(needed, 1), len(list)) - 1
-	ends := list[last].freeIn
-	slices.Reverse(list[:last+1]) // MaxFunc returns the first of equal elements; after this line, that is the one that becomes free last
-	said := slices.MaxFunc(list, func(x, y vote) int { return cmp.Compare(x.confirmed, y.confirmed) })
+	first := list[:min(max(needed, 1), len(list))]
+	slices.Reverse(first) // MaxFunc returns the first of equal elements; after this line, that is the one that becomes free last
+	said := slices.MaxFunc(first, func(x, y vote) int { return cmp.Compare(x.confirmed, y.confirmed) })
 	h := &driver.Held{
-		Reason: driver.Quarantine, Holder: said.holder, Note: said.note, Token: said.confirmed, Since: said.since,
-		ExpiresIn: ends,
+		Reason: redisbase.Reasons[said.verdict], Holder: said.holder, Note: said.note, Token: said.confirmed, Since: said.since, ExpiresIn: first[0].freeIn,
 	}
-	if said.forgetful() {
-		return h
-	}
-	h.Reason = redisbase.Reasons[said.verdict]
-	if said.confirmed == 0 && h.Reason == driver.Leased { // the lease has no confirmed token, so it belongs to a competing request, which may still succeed or fail
+	switch {
+	case said.forgetful():
+		h.Reason = driver.Quarantine
+	case said.confirmed == 0 && h.Reason == driver.Leased: // a lease without a confirmed token belongs to a competing attempt, which may still succeed or fail
 		h.Reason = driver.Contended
 	}
 	return h
 }
 
-// unreachable returns an error that lists the nodes that did not answer. The error does not claim that the request had
-// no effect, because these nodes may have executed the request.
-func (r *Backend) unreachable(votes []vote) error {
-	var causes []string
-	permanent := 0
-	for _, v := range votes {
-		if v.err == nil {
-			continue
-		}
-		causes = append(causes, fmt.Sprintf("%s: %v", v.node.addr, v.err))
-		if driver.IsPermanent(v.err) {
-			permanent++
-		}
-	}
-	answered := len(votes) - len(causes)
-	err := fmt.Errorf("%d of %d nodes answered, and a majority is %d", answered, len(r.nodes), r.quorum())
-	if len(causes) > 0 {
-		err = fmt.Errorf("%w; %s", err, strings.Join(causes, "; "))
-	}
-	if permanent > len(r.nodes)-r.quorum() {
-		return driver.Permanent(err)
-	}
-	return err
-}
-
 // misfit returns the error of a server that must not be a node, or nil if there is no such server.
 func misfit(votes []vote) error {
 	for _, v := range votes {
-		var u *unfit
+		var u unfit
 		if errors.As(v.err, &u) {
 			return fmt.Errorf("node %s: %w", v.node.addr, v.err)
 		}

@@ -36,9 +36,9 @@ func TestTellsWhatDecides(t *testing.T) {
 	}
 }
 
-// If two nodes of three disagree whether the lock was released, the ballot waits for the third node.
+// If two nodes of three disagree whether the lock was released, the attempt waits for the third node.
 func TestWaitsForWhoDecides(t *testing.T) {
-	b := &ballot{redlock: &Backend{nodes: make([]*node, 3)}}
+	b := &Backend{nodes: make([]*node, 3)}
 	held, released := vote{verdict: "leased", confirmed: 5}, vote{verdict: "min hold", confirmed: 5}
 	assert.False(t, b.answered([]vote{held, released}, 1))
 	assert.True(t, b.answered([]vote{held, held}, 1))

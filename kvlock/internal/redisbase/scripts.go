@@ -97,8 +97,8 @@ func (c Call) alone(err error) (repeat Call, ok bool) {
 	return c, true
 }
 
-// Run makes one call. It repeats the call as text if the server does not know the script, and without the record if the
-// slot is moving.
+// Run makes one call. If the server does not know the script, Run sends the text of the script. If the slot of the key
+// is moving to another server, Run repeats the call without the key of the server's record.
 func Run(ctx context.Context, c redis.Scripter, what Call) *redis.Cmd {
 	cmd := what.Send(ctx, c, false)
 	if IsNoScript(cmd.Err()) {

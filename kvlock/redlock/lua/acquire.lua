@@ -1,17 +1,20 @@
 -- Go code prepends a line that sets the variable run to the server's run_id, which Redis changes at each start. After a
 -- restart, the server does not know the digest of this script, so it never executes the script with an old run_id.
--- Parameters: KEYS[1] the lock, KEYS[2] the record of the node, KEYS[3] the waiters for the lock; ARGV nonce, or an
--- empty text to query only the state of the node; holder, note; TTL, minimum hold and hand-over delay in microseconds;
--- the retention in milliseconds; the quarantine in microseconds; the id of the waiter that sends the request, or an
--- empty text; the number of the ballot; the token that the client proposes; when the wait began, by the waiter's clock.
+-- Parameters: KEYS[1] the lock, KEYS[2] the record of the node, KEYS[3] the waiters for the lock; ARGV the mode: vote,
+-- confirm or fill; the nonce, or an empty text to query only the state of the node; the token; the number of the
+-- request; holder, note; TTL, minimum hold and hand-over delay in microseconds; the retention in milliseconds; the
+-- quarantine in microseconds; the id of the waiter that sends the request, or an empty text; when the wait began, by
+-- the waiter's clock.
 -- Result: a verdict; the token that this node has confirmed for this lease or for the current holder's lease, or 0; the
 -- last token of the lock; the largest token of the node; the server's clock; the holder and note of the current grant,
--- microseconds since the grant, and microseconds until the lock is free. Promise: a node that may have lost leases
--- neither grants nor refuses the lock. A granted lease has no token until the node confirms one. This script confirms
--- the proposed token at once if confirm.lua would confirm it and the token is near the server's clock. A refused waiter
--- stays in the set of waiters for a minute. The order of the waiters is the same on all nodes.
+-- microseconds since the grant, and microseconds until the lock is free.
+-- Promise: a node that may have lost leases neither grants nor refuses the lock. The tokens that a node confirms for a
+-- lock rise strictly. A vote confirms the token only if the lease has none yet and the token is near the server's
+-- clock. The mode confirm creates no lease. The mode fill restores a lease that a majority of other nodes has, unless
+-- this node knows of its release or of a later holder. A refused waiter stays in the set of waiters for a minute.
+local mode, nonce, token, request, holder, note, ttl, min_hold, handover, retention, quarantine, waiter, waits_since = unpack(ARGV)
 local number = function(x) return string.format('%.0f', x) end
-local quarantine = tonumber(ARGV[8])
+quarantine = tonumber(quarantine)
 
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
@@ -37,53 +40,57 @@ if node[3] ~= '1' then
     end
     return {left > -quarantine and 'ready' or 'overdue', 0, 0, top, clock, '', '', 0, 0}
 end
-if ARGV[1] == '' then
+if nonce == '' then
     return {'votes', 0, 0, top, clock, '', '', 0, 0}
 end
 
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least', 'ballot')
-local same, token = row[1] == ARGV[1], tonumber(row[2]) or 0
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'holder', 'note', 'acquired_at', 'expires_at', 'held_until', 'clock', 'confirmed', 'least', 'request', 'prior')
+local same, last = row[1] == nonce, tonumber(row[2]) or 0
 local now = math.max(clock, tonumber(row[8]) or 0)
 
 if not same and row[7] and row[7] - now > 0 then
     local verdict, confirmed = 'leased', tonumber(row[9]) or 0
     if row[1] == '' then
-        verdict, confirmed = 'min hold', token
+        verdict, confirmed = 'min hold', last
     elseif row[6] - now <= 0 then
         verdict = 'handover'
     end
-    if ARGV[9] ~= '' and #redis.pcall('ZRANGE', KEYS[3], 10000, 10000) == 0 then -- the set has at most 10,000 waiters
-        redis.pcall('ZADD', KEYS[3], ARGV[12], ARGV[9]) -- pcall ignores an error, so that a node whose memory is full still returns a refusal
-        redis.pcall('PEXPIRE', KEYS[3], 60000)
-    end
-    return {verdict, confirmed, token, top, clock, row[3] or '', row[4] or '', now - row[5], row[7] - now}
+    enlist(KEYS[3], waiter, waits_since)
+    return {verdict, confirmed, last, top, clock, row[3] or '', row[4] or '', now - row[5], row[7] - now}
+end
+
+local wanted = tonumber(token)
+local held = same and row[6] - now > 0
+if mode == 'confirm' and not held or mode == 'fill' and (last > wanted or not same and last == wanted) then
+    return {'lost', 0, last, top, clock, '', '', 0, 0}
 end
 
 -- If the lock was deleted, its last token was not larger than the node's largest token.
 local least = row[10] or node[4] or '0'
-local largest = math.max(token, tonumber(least))
-local digits, confirmed, acquired, ballot = row[2] or '0', '0', now, ARGV[10]
+local largest = math.max(last, tonumber(least))
+local digits, confirmed, acquired, prior = row[2] or '0', '0', now, row[2] or '0'
+if held then
+    confirmed, acquired, prior = row[9], tonumber(row[5]), row[12] or prior
+end
 if same then
-    ballot = number(math.max(ballot, row[11] or 0)) -- this request may arrive after the request of a later ballot
-    if row[6] - now > 0 then
-        confirmed, acquired = row[9], tonumber(row[5])
+    request = number(math.max(request, row[11] or 0)) -- this request may arrive after a later request of the same acquisition
+end
+local rises = wanted > math.max(largest, tonumber(node[5]) or 0)
+local near = math.abs(wanted - clock) < quarantine / 4
+if mode == 'fill' or rises and (mode == 'confirm' or confirmed == '0' and near) then
+    digits, confirmed, largest = token, token, math.max(largest, wanted)
+    if wanted > top then
+        redis.call('HSET', KEYS[2], 'top', token)
     end
 end
-local proposed = tonumber(ARGV[11])
-if confirmed == '0' and proposed > math.max(largest, tonumber(node[5]) or 0) and math.abs(proposed - clock) < quarantine / 4 then
-    digits, confirmed, largest = ARGV[11], ARGV[11], proposed
-    if proposed > top then
-        redis.call('HSET', KEYS[2], 'top', digits)
-    end
-end
-local expires = now + ARGV[4]
-local free = math.max(expires + ARGV[6], acquired + ARGV[5])
+local expires = now + ttl
+local free = math.max(expires + handover, acquired + min_hold)
 local present, ending = number(now), number(expires)
-redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits, 'confirmed', confirmed, 'least', least, 'holder', ARGV[2], 'note', ARGV[3],
+redis.call('HSET', KEYS[1], 'nonce', nonce, 'token', digits, 'confirmed', confirmed, 'least', least, 'holder', holder, 'note', note,
     'acquired_at', acquired == now and present or number(acquired), 'expires_at', ending, 'held_until', free == expires and ending or number(free), 'clock', present,
-    'ballot', ballot, 'prior', row[2] or '0') -- the undo of a failed attempt restores the prior token
-if ARGV[9] ~= '' then
-    redis.pcall('ZREM', KEYS[3], ARGV[9])
+    'request', request, 'prior', prior) -- the undo of a failed attempt restores the prior token
+if waiter ~= '' then
+    redis.pcall('ZREM', KEYS[3], waiter)
 end
-redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + ARGV[7]))
+redis.call('PEXPIRE', KEYS[1], number(math.ceil((free - now) / 1000) + retention))
 return {'granted', tonumber(confirmed), largest, top, clock, '', '', 0, 0}
