@@ -46,6 +46,9 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 		return driver.Grant{}, driver.Permanent(fmt.Errorf("a TTL of %s is longer than the MaxTTL of %s, after which nodes may have forgotten a lease", req.TTL, r.options.maxTTL))
 	}
 	r.meet(ctx, req.TTL)
+	if err := r.misfit(); err != nil {
+		return driver.Grant{}, err
+	}
 	for n := 1; ; n++ {
 		began := time.Now()
 		token, err := r.attempt(ctx, req)
@@ -71,6 +74,7 @@ type attempt struct {
 	redlock *Backend
 	ctx     context.Context
 	req     driver.Request
+	number  int64         // larger than the numbers of all earlier attempts of this backend; it is also the proposed token
 	limit   time.Duration // timeout of one request
 	votes   []vote
 	decided chan struct{} // closed when the votes are counted; then no further request for a vote is sent
@@ -88,7 +92,7 @@ const leastValidity = 2
 func drift(d time.Duration) time.Duration { return d/100 + 2*time.Millisecond }
 
 func (r *Backend) attempt(ctx context.Context, req driver.Request) (driver.Token, error) {
-	a := &attempt{redlock: r, ctx: ctx, req: req, limit: r.options.limit(req.TTL), decided: make(chan struct{})}
+	a := &attempt{redlock: r, ctx: ctx, req: req, number: r.number(), limit: r.options.limit(req.TTL), decided: make(chan struct{})}
 	if since := r.places.Since(req.Key); req.Waiting && !since.IsZero() {
 		a.waiter, a.since = r.places.Asks(req.Key), since
 	}
@@ -107,14 +111,17 @@ func (r *Backend) attempt(ctx context.Context, req driver.Request) (driver.Token
 }
 
 // elect collects votes until a majority has granted the lock, or until no majority can grant it. It returns the token
-// of the grant.
+// of the grant. If the votes show an earlier request with this nonce, elect waits for the votes that show its token.
 func (a *attempt) elect(began time.Time) (driver.Token, error) {
 	defer close(a.decided)
 	r := a.redlock
-	q := a.inquire("vote", driver.Token(r.number()))
+	q := a.inquire("vote", driver.Token(a.number))
 	over := func() bool {
 		granted := count(a.votes, vote.granted)
-		return granted >= r.quorum() || granted+q.pending < r.quorum() && r.answered(a.votes, q.pending)
+		if granted >= r.quorum() {
+			return !a.repeats() || r.chosen(a.votes) > 0
+		}
+		return granted+q.pending < r.quorum() && r.answered(a.votes, q.pending)
 	}
 	for one := range q.within(a.ctx, a.limit) {
 		if a.add(one); over() || r.split(a.votes, a.limit) {
@@ -128,12 +135,9 @@ func (a *attempt) elect(began time.Time) (driver.Token, error) {
 			}
 		}
 	}
-	if err := misfit(a.votes); err != nil {
-		return 0, err
-	}
 	granted, ready := count(a.votes, vote.granted), count(a.votes, vote.ready)
 	if granted >= r.quorum() {
-		return mint(a.votes), nil
+		return r.mint(a.votes), nil
 	}
 	if err := a.ctx.Err(); err != nil {
 		return 0, err
@@ -150,6 +154,13 @@ func (a *attempt) elect(began time.Time) (driver.Token, error) {
 		return 0, again{err, true}
 	}
 	return 0, err
+}
+
+// repeats reports whether a node has confirmed a token for an earlier request with this nonce.
+func (a *attempt) repeats() bool {
+	return count(a.votes, func(v vote) bool {
+		return v.granted() && v.confirmed != 0 && v.confirmed != driver.Token(a.number)
+	}) > 0
 }
 
 func (a *attempt) add(one reply[vote]) {
@@ -204,7 +215,7 @@ func (a *attempt) inquire(mode string, token driver.Token) *inquiry[vote] {
 			if !t.wait(ctx, stop) {
 				return vote{}, fmt.Errorf("the previous request for this lock had no answer within %s", a.limit)
 			}
-			v, err := a.redlock.acquireAt(ctx, n, a.limit, mode, a.req, token, a.waiter, a.since)
+			v, err := a.redlock.acquireAt(ctx, n, a.limit, mode, a.req, a.number, token, a.waiter, a.since)
 			if v.ready() {
 				a.redlock.lookAfterNodes()
 			}
@@ -216,9 +227,9 @@ func (a *attempt) inquire(mode string, token driver.Token) *inquiry[vote] {
 
 // acquireAt runs the acquire script at one node. Without a nonce it only queries the node's state. An error that is not
 // NotApplied means that the node may have granted the lock.
-func (r *Backend) acquireAt(ctx context.Context, n *node, limit time.Duration, mode string, req driver.Request, token driver.Token, waiter string, since time.Time) (vote, error) {
+func (r *Backend) acquireAt(ctx context.Context, n *node, limit time.Duration, mode string, req driver.Request, number int64, token driver.Token, waiter string, since time.Time) (vote, error) {
 	cmds, err := r.send(ctx, n, n.within(limit), func(of *run) []redisbase.Call {
-		return []redisbase.Call{r.acquireCall(of.acquire, mode, req, token, waiter, since)}
+		return []redisbase.Call{r.acquireCall(of.acquire, mode, req, number, token, waiter, since)}
 	})
 	if err != nil {
 		return vote{}, err
@@ -228,13 +239,13 @@ func (r *Backend) acquireAt(ctx context.Context, n *node, limit time.Duration, m
 	return v, redisbase.Classify(err)
 }
 
-func (r *Backend) acquireCall(s redisbase.Script, mode string, req driver.Request, token driver.Token, waiter string, since time.Time) redisbase.Call {
+func (r *Backend) acquireCall(s redisbase.Script, mode string, req driver.Request, number int64, token driver.Token, waiter string, since time.Time) redisbase.Call {
 	o, nonce := r.options, ""
 	if req.Nonce != (driver.Nonce{}) {
 		nonce = req.Nonce.String()
 	}
 	return s.On([]string{o.prefix.Encode(req.Key), o.prefix.Record(), r.waiters(req.Key)},
-		mode, nonce, token.String(), r.number(), req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay),
+		mode, nonce, token.String(), number, req.Holder, req.Note, redisbase.Micros(req.TTL), redisbase.Micros(req.MinHold), redisbase.Micros(req.HandoverDelay),
 		retention.Milliseconds(), redisbase.Micros(o.quarantine()), waiter, since.UnixMicro(),
 	)
 }
@@ -244,13 +255,12 @@ func (r *Backend) acquireCall(s redisbase.Script, mode string, req driver.Reques
 // it did, that waiter would probably find the lock still taken at other nodes. The undo of that waiter's failed attempt
 // would then notify the next waiter, and so on.
 func (a *attempt) undo() {
-	number := a.redlock.number()
 	inquire(a.redlock, func(n *node) func() (bool, error) {
 		for _, v := range a.votes {
 			if v.node == n && !v.granted() && (v.err == nil || driver.IsNotApplied(v.err)) {
 				return func() (bool, error) { return false, nil }
 			}
 		}
-		return a.redlock.releaseAt(a.ctx, n, driver.Grant{Key: a.req.Key, Nonce: a.req.Nonce, TTL: a.req.TTL}, a, number)
+		return a.redlock.releaseAt(a.ctx, n, driver.Grant{Key: a.req.Key, Nonce: a.req.Nonce, TTL: a.req.TTL}, a)
 	})
 }

@@ -45,7 +45,7 @@ func (r *Backend) admitNodes(ctx context.Context, limit time.Duration) (admitted
 					return vote{}, err
 				}
 			}
-			return r.acquireAt(ctx, n, limit, "vote", driver.Request{}, 0, "", time.Time{})
+			return r.acquireAt(ctx, n, limit, "vote", driver.Request{}, 0, 0, "", time.Time{})
 		}
 	})
 	var votes []vote

@@ -220,10 +220,11 @@ func (m tokenModel) vote(n *modelNode, at int, t *try, now, oldest int) vote {
 	if !n.known {
 		n.known, n.least = true, n.top
 	}
-	if n.holder != t.nonce {
+	created := n.holder != t.nonce
+	if created {
 		n.holder, n.confirmed, n.prior = t.nonce, 0, n.token
 	}
-	if near := m.Clock == 0 || abs(int(t.proposed)-(1000+m.Clock*now+n.skew)) < m.near(); n.confirmed == 0 && t.proposed > max(n.token, n.least, n.floor) && near {
+	if near := m.Clock == 0 || abs(int(t.proposed)-(1000+m.Clock*now+n.skew)) < m.near(); created && t.proposed > max(n.token, n.least, n.floor) && near {
 		n.token, n.confirmed, n.top = t.proposed, t.proposed, max(n.top, t.proposed)
 	}
 	if m.Naive == "incr of one node" || m.Naive == "max of incr" {
@@ -282,7 +283,7 @@ func (m tokenModel) mint(votes []vote) driver.Token {
 	case "max of incr":
 		return floor(votes)
 	}
-	return mint(votes)
+	return (&Backend{nodes: make([]*node, m.Nodes)}).mint(votes)
 }
 
 // confirmAt models the confirm script. It reports whether the node confirms the token of t.

@@ -62,6 +62,17 @@ func (n *node) known() (*run, error) {
 	return n.run, n.why
 }
 
+// misfit returns the error of a server that must not be a node, or nil if there is no such server.
+func (r *Backend) misfit() error {
+	for _, n := range r.nodes {
+		var u unfit
+		if _, why := n.known(); errors.As(why, &u) {
+			return fmt.Errorf("node %s: %w", n.addr, why)
+		}
+	}
+	return nil
+}
+
 func (n *node) isUnknown() bool {
 	of, _ := n.known()
 	return of == nil

@@ -27,7 +27,7 @@ func (r *Backend) release(ctx context.Context, g driver.Grant) error {
 	if err := ctx.Err(); err != nil {
 		return driver.NotApplied(err)
 	}
-	q := inquire(r, func(n *node) func() (bool, error) { return r.releaseAt(ctx, n, g, nil, 0) })
+	q := inquire(r, func(n *node) func() (bool, error) { return r.releaseAt(ctx, n, g, nil) })
 	known, unknown := 0, 0
 	var f failures
 	for one := range q.within(ctx, r.options.limit(g.TTL)) {
@@ -50,13 +50,12 @@ func (r *Backend) release(ctx context.Context, g driver.Grant) error {
 }
 
 // releaseAt returns a function that releases a grant at one node, after all earlier requests for the lock. If failed is
-// not nil, the function undoes this attempt: it ends only grants of requests with numbers that are smaller than the
-// given number, and notifies no waiter.
-func (r *Backend) releaseAt(ctx context.Context, n *node, g driver.Grant, failed *attempt, number int64) func() (bool, error) {
+// not nil, the function undoes this attempt: it ends no grant of a later attempt, and notifies no waiter.
+func (r *Backend) releaseAt(ctx context.Context, n *node, g driver.Grant, failed *attempt) func() (bool, error) {
 	t := n.turn(g.Key, g.Nonce)
 	args := []any{g.Nonce.String(), g.Token.String(), redisbase.Micros(g.MinHold), r.options.prefix.Waiters(), "", "", ""}
 	if failed != nil {
-		args = append(args[:4], number, failed.waiter, failed.since.UnixMicro())
+		args = append(args[:4], failed.number, failed.waiter, failed.since.UnixMicro())
 	}
 	return func() (bool, error) {
 		defer t.end()
@@ -68,7 +67,7 @@ func (r *Backend) releaseAt(ctx context.Context, n *node, g driver.Grant, failed
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		known, err := redisbase.Run(ctx, n.within(limit), releaseScript.On([]string{r.options.prefix.Encode(g.Key), r.options.prefix.Record(), r.waiters(g.Key)}, args...)).Bool()
-		t.asked, t.left = true, err != nil
+		t.asked, t.left = true, true // a repeated release must be sent too
 		return known, err
 	}
 }

@@ -159,7 +159,7 @@ func (r *Backend) fill(ctx context.Context, n *node, limit time.Duration, grants
 		for _, i := range missing {
 			g := grants[i]
 			req := driver.Request{Key: g.Key, Nonce: g.Nonce, TTL: g.TTL, Holder: rows[i].holder, Note: rows[i].note, MinHold: g.MinHold, HandoverDelay: g.HandoverDelay}
-			calls = append(calls, r.acquireCall(of.acquire, "fill", req, g.Token, "", time.Time{}))
+			calls = append(calls, r.acquireCall(of.acquire, "fill", req, r.number(), g.Token, "", time.Time{}))
 		}
 		return calls
 	})

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -63,10 +62,25 @@ func (v vote) ready() bool     { return v.overdue() || v.err == nil && v.verdict
 func (v vote) forgetful() bool { return v.ready() || v.err == nil && v.verdict == "closed" }
 func (v vote) refused() bool   { return v.err == nil && !v.granted() && !v.forgetful() }
 
-// mint makes a token from the votes that grant the lock. If some nodes have already confirmed a token for this
-// acquisition, and no node knows a larger token, mint returns that token. Otherwise it returns a new token, which is
-// larger than all known tokens and not behind the clock of any node.
-func mint(votes []vote) driver.Token {
+// chosen returns the token that a majority has confirmed for this acquisition, or 0. If a majority has confirmed a token
+// and still has the lease, no other token can be chosen. So a repeated request returns the token of the first request.
+func (r *Backend) chosen(votes []vote) driver.Token {
+	for _, v := range votes {
+		same := func(o vote) bool { return o.granted() && o.confirmed == v.confirmed }
+		if v.granted() && v.confirmed > 0 && count(votes, same) >= r.quorum() {
+			return v.confirmed
+		}
+	}
+	return 0
+}
+
+// mint makes a token from the votes that grant the lock. If a majority has chosen a token, mint returns that token. If
+// some nodes have confirmed a token for this acquisition, and no node knows a larger token, mint returns that token.
+// Otherwise it returns a new token, which is larger than all known tokens and not behind the clock of any node.
+func (r *Backend) mint(votes []vote) driver.Token {
+	if token := r.chosen(votes); token > 0 {
+		return token
+	}
 	var confirmed, others, top, clock driver.Token
 	for _, v := range votes {
 		if v.granted() {
@@ -173,15 +187,4 @@ func soonest(votes []vote, kind func(vote) bool, needed int) *driver.Held {
 		h.Reason = driver.Contended
 	}
 	return h
-}
-
-// misfit returns the error of a server that must not be a node, or nil if there is no such server.
-func misfit(votes []vote) error {
-	for _, v := range votes {
-		var u unfit
-		if errors.As(v.err, &u) {
-			return fmt.Errorf("node %s: %w", v.node.addr, v.err)
-		}
-	}
-	return nil
 }

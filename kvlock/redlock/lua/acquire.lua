@@ -9,7 +9,7 @@
 -- last token of the lock; the largest token of the node; the server's clock; the holder and note of the current grant,
 -- microseconds since the grant, and microseconds until the lock is free.
 -- Promise: a node that may have lost leases neither grants nor refuses the lock. The tokens that a node confirms for a
--- lock rise strictly. A vote confirms the token only if the lease has none yet and the token is near the server's
+-- lock rise strictly. A vote confirms the token only if it creates the lease and the token is near the server's
 -- clock. The mode confirm creates no lease. The mode fill restores a lease that a majority of other nodes has, unless
 -- this node knows of its release or of a later holder. A refused waiter stays in the set of waiters for a minute.
 local mode, nonce, token, request, holder, note, ttl, min_hold, handover, retention, quarantine, waiter, waits_since = unpack(ARGV)
@@ -77,7 +77,7 @@ if same then
 end
 local rises = wanted > math.max(largest, tonumber(node[5]) or 0)
 local near = math.abs(wanted - clock) < quarantine / 4
-if mode == 'fill' or rises and (mode == 'confirm' or confirmed == '0' and near) then
+if mode == 'fill' or rises and (mode == 'confirm' or not held and near) then
     digits, confirmed, largest = token, token, math.max(largest, wanted)
     if wanted > top then
         redis.call('HSET', KEYS[2], 'top', token)
