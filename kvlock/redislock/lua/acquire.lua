@@ -5,8 +5,8 @@
 -- tick if the lock has one. Otherwise a verdict, the token, the holder and note of the current grant, microseconds
 -- since the grant, microseconds until the lock is free, the number of waiters before this one, two fields that only
 -- other scripts fill, and the number of shares. Promise: writes only if it grants the lock, adds a waiter to the
--- queue, or keeps out further shares. A request with the nonce of the current grant gets that grant again. A released
--- lock that is reserved for this waiter is granted to it.
+-- queue, or keeps out further shares until the writers that wait have given up. A request with the nonce of the current
+-- grant gets that grant again. A released lock that is reserved for this waiter is granted to it.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock', 'done', 'writer_until', 'readers')
 local nonce, free, clock = row[1], row[3] or 0, row[4] or 0
 -- If the lock was deleted, its last token was not larger than the record's top.
