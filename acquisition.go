@@ -27,7 +27,7 @@ type acquisition struct {
 	attempts int
 	doubt    doubt
 
-	recorded     bool          // true if the store has recorded a request of this call, which it may grant later
+	recorded     bool          // true if the store has recorded a request of this call: to grant it later, or to keep out readers
 	pending      clock.Instant // just before this call sent its first request that may still be granted; zero if there is no such request
 	held         *HeldError    // the last refusal
 	refusal      *driver.Held  // the reply to the last request if it was a refusal, else nil
@@ -213,7 +213,8 @@ func (a *acquisition) ask(ctx context.Context, send way) (*Lease, verdict) {
 		a.answered = sent
 	}
 	a.attempts++
-	g, trusted, err := send(ctx, a.request(), sent)
+	r := a.request()
+	g, trusted, err := send(ctx, r, sent)
 	now := a.locker.clock()
 	var held *driver.Held
 	a.refusal = nil
@@ -226,6 +227,9 @@ func (a *acquisition) ask(ctx context.Context, send way) (*Lease, verdict) {
 		if held.Pending {
 			a.recorded = true
 			a.mayBeGranted(sent)
+		}
+		if held.Readers > 0 && r.Waits && !r.Shared && a.locker.awaiter == nil {
+			a.recorded = true
 		}
 		a.refused(held, now)
 		return nil, refused
@@ -367,7 +371,7 @@ func (a *acquisition) giveUp() error {
 			resolve = a.locker.janitor.withdraw
 		}
 		a.tell(resolve(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl, Shared: a.cfg.shared})))
-	} else if a.pending != (clock.Instant{}) {
+	} else if a.recorded || a.pending != (clock.Instant{}) {
 		a.tell(a.locker.janitor.withdraw(leftover{
 			cfg: a.cfg, grant: driver.Grant{Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Shared: a.cfg.shared},
 			since: a.locker.clock(), certain: true, pending: true,

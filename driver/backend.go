@@ -56,8 +56,9 @@ type Request struct {
 	//
 	// A waiter for an exclusive grant is not overtaken by readers that come later. A store without a queue keeps this
 	// rule by a reservation. If it refuses an exclusive request with Waits set because readers hold the key, it then
-	// refuses new shares with the reason [Reserved]. The reservation ends with the next exclusive grant, or
-	// [WriterReserve] after the last request of the waiter. The waiter retries before that.
+	// refuses new shares with the reason [Reserved]. The reservation belongs to the nonce of the request. It ends with the
+	// next exclusive grant, with a Release of that nonce and token zero, or [WriterReserve] after the last request of the
+	// waiter. The waiter retries before that, and a waiter that gives up sends the Release.
 	Shared bool
 
 	// Seal is the token domain of a fence, or empty. A fence keeps a mark for each domain and name, which contains the

@@ -123,6 +123,47 @@ func (m reservesForEver) Acquire(ctx context.Context, r driver.Request) (driver.
 	return m.Backend.Acquire(ctx, r)
 }
 
+// keepsReservations keeps readers out although the writer that waited has given up.
+type keepsReservations struct{ *memlock.Backend }
+
+func (m keepsReservations) Release(ctx context.Context, g driver.Grant) error {
+	if seen, err := m.Inspect(ctx, g.Key); err == nil && seen.Readers > 0 && !g.Shared {
+		return driver.ErrNotHeld
+	}
+	return m.Backend.Release(ctx, g)
+}
+
+// forgetsEveryWriter lets readers in when one of several writers that wait has given up.
+type forgetsEveryWriter struct {
+	*memlock.Backend
+	mu      sync.Mutex
+	writers map[driver.Key][]driver.Nonce
+}
+
+func newForgetsEveryWriter(b *memlock.Backend) inprocess.Memory {
+	return &forgetsEveryWriter{Backend: b, writers: make(map[driver.Key][]driver.Nonce)}
+}
+
+func (m *forgetsEveryWriter) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	if r.Waits && !r.Shared {
+		m.mu.Lock()
+		m.writers[r.Key] = append(m.writers[r.Key], r.Nonce)
+		m.mu.Unlock()
+	}
+	return m.Backend.Acquire(ctx, r)
+}
+
+func (m *forgetsEveryWriter) Release(ctx context.Context, g driver.Grant) error {
+	if seen, err := m.Inspect(ctx, g.Key); err == nil && seen.Readers > 0 && !g.Shared {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, nonce := range m.writers[g.Key] {
+			_ = m.Backend.Release(ctx, driver.Grant{Key: g.Key, Nonce: nonce})
+		}
+	}
+	return m.Backend.Release(ctx, g)
+}
+
 // forcesNoShares does not force a release of readers.
 type forcesNoShares struct{ *memlock.Backend }
 

@@ -98,6 +98,8 @@ func mutants() []mutant {
 		{"lets readers pass a waiting writer", plain[reservesNothing], []string{"writer-is-not-passed", "writer-keeps-readers-out"}},
 		{"lets readers pass a waiting writer after the last release", plain[reservesUntilTheRelease], []string{"writer-keeps-readers-out"}},
 		{"refuses the same share while a writer waits", plain[reservesForEver], []string{"writer-keeps-readers-out"}},
+		{"keeps readers out for a writer that has given up", plain[keepsReservations], []string{"writer-that-gives-up-lets-readers-in", "writer-keeps-its-own-reservation"}},
+		{"lets readers in when one of two writers gives up", newForgetsEveryWriter, []string{"writer-keeps-its-own-reservation"}},
 		{"forces no release of readers", plain[forcesNoShares], []string{"shared-forced-release"}},
 		{"counts no readers", plain[countsNoReaders], []string{"shared-forced-release"}},
 

@@ -66,6 +66,16 @@ var sharingCases = []testCase{
 		promise: "While a waiter for an exclusive grant waits for readers, the store grants no further shares, even after the last of these readers has released the name. The readers keep their shares until then.",
 		run:     writerKeepsReadersOut,
 	},
+	{
+		name:    "writer-that-gives-up-lets-readers-in",
+		promise: "After a waiter for an exclusive grant has given up, the next shared request is granted at once.",
+		run:     writerThatGivesUpLetsReadersIn,
+	},
+	{
+		name:    "writer-keeps-its-own-reservation",
+		promise: "If one of two waiters for an exclusive grant gives up, the store still grants no further shares. It grants them after the second waiter has given up.",
+		run:     writerKeepsItsOwnReservation,
+	},
 }
 
 // needShares skips a case if the backend declares that it grants no shared locks.
@@ -388,4 +398,54 @@ func writerKeepsReadersOut(t *trial) {
 	t.refuse(a, t.reading(key))
 	t.release(b, t.grantAtLast(b, writer))
 	t.grantAtLast(a, t.reading(key))
+}
+
+func writerThatGivesUpLetsReadersIn(t *trial) {
+	a, b := t.open(), t.open()
+	t.needShares(a)
+	name := t.key("x").Name
+	t.acquire(t.locker(a, rowlock.Shared()), name)
+	reader := t.locker(b, rowlock.Shared())
+	ctx, giveUp := t.withTimeout(t.patience)
+	defer giveUp()
+	writer := t.wait(ctx, t.locker(a), name)
+	t.poll("the store knows the waiter for an exclusive grant, and refuses later readers", func() bool {
+		lease, err := reader.TryAcquire(t.ctx, name)
+		if lease != nil {
+			_ = lease.Release(t.ctx)
+			return false
+		}
+		return errors.Is(err, rowlock.ErrHeld)
+	})
+	giveUp()
+	<-writer.done
+	if writer.err == nil {
+		t.fatalf("an exclusive acquire succeeded while a shared grant was held")
+	}
+	if _, err := reader.TryAcquire(t.ctx, name); err != nil {
+		t.fatalf("a shared request after the waiter for an exclusive grant has given up: %v", err)
+	}
+}
+
+func writerKeepsItsOwnReservation(t *trial) {
+	a, b := t.open(), t.open()
+	t.needShares(a)
+	if _, queues := a.(driver.Awaiter); queues {
+		t.skipf("the store has a queue, which a request enters only by driver.Awaiter")
+	}
+	key := t.key("x")
+	share := t.grant(a, t.reading(key))
+	one, two := t.request(key), t.request(key)
+	one.Waits, two.Waits = true, true
+	t.refuse(a, one)
+	t.refuse(b, two)
+	t.takeBack(b, two)
+	t.refuse(b, t.reading(key))
+	t.refuse(b, two)
+	t.refuse(a, one)
+	t.takeBack(a, one)
+	t.refuse(a, t.reading(key))
+	t.takeBack(b, two)
+	t.isHeld(a, share)
+	t.grant(a, t.reading(key))
 }

@@ -30,8 +30,8 @@ type row struct {
 	done      string    // the last recorded tick
 	heldUntil time.Time // when the key can be granted again; zero if the lease was released and no minimum hold delays the next grant
 
-	readers     map[driver.Nonce]time.Time // the expiry of each share; empty while the lock is not shared
-	writerUntil time.Time                  // until this time no reader joins, because a writer waits
+	readers map[driver.Nonce]time.Time // the expiry of each share; empty while the lock is not shared
+	writers map[driver.Nonce]time.Time // the writers that wait for readers: until when each of them keeps out further readers
 }
 
 var (
@@ -83,7 +83,7 @@ func (b *Backend) acquire(r driver.Request) (driver.Grant, error) {
 	again := l.nonce == r.Nonce && l.nonce != driver.Nonce{}
 	if !again && now.Before(l.heldUntil) {
 		if len(l.readers) > 0 && r.Waits {
-			l.writerUntil = now.Add(driver.WriterReserve)
+			l.writers[r.Nonce] = now.Add(driver.WriterReserve)
 		}
 		return driver.Grant{}, l.refusal(now)
 	}
@@ -123,6 +123,9 @@ func (b *Backend) release(g driver.Grant) error {
 	if l != nil && l.nonce == (driver.Nonce{}) && l.token == g.Token {
 		return nil // the grant is already released
 	}
+	if l != nil && g.Token == 0 {
+		b.forgetWriter(l, g, now)
+	}
 	if !l.is(g) {
 		return driver.ErrNotHeld
 	}
@@ -139,13 +142,12 @@ func (b *Backend) release(g driver.Grant) error {
 	return nil
 }
 
-// begin starts a new grant of l. It raises the token, and ends earlier shares and the reservation for a waiting
-// writer.
+// begin starts a new grant of l. It raises the token, and ends earlier shares and the reservations of waiting writers.
 func (b *Backend) begin(l *row, r driver.Request, now time.Time) {
 	l.acquired = now
 	l.token = max(l.token+1, b.floor+1, driver.Token(now.UnixMicro()))
 	l.holder, l.note = r.Holder, r.Note
-	l.readers, l.writerUntil = nil, time.Time{}
+	l.readers, l.writers = nil, nil
 }
 
 // is reports whether g is the current grant of l. If g.Token is zero, only the nonce is compared.

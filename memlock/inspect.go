@@ -73,7 +73,7 @@ func (b *Backend) ForceRelease(_ context.Context, key driver.Key, token driver.T
 
 // end frees l and raises its token, so that the fence rejects the old holder.
 func (b *Backend) end(key driver.Key, l *row, now time.Time) {
-	l.nonce, l.readers, l.writerUntil = driver.Nonce{}, nil, time.Time{}
+	l.nonce, l.readers, l.writers = driver.Nonce{}, nil, nil
 	l.token = max(l.token+1, b.floor+1, driver.Token(now.UnixMicro()))
 	l.expires = earlier(l.expires, now)
 	l.heldUntil = time.Time{}

@@ -10,18 +10,18 @@ import (
 // still hold the lock.
 func (b *Backend) share(l *row, r driver.Request, now time.Time) (driver.Grant, error) {
 	_, again := l.readers[r.Nonce]
-	held := now.Before(l.heldUntil)
+	held, reservedUntil := now.Before(l.heldUntil), l.reservedUntil()
 	switch {
 	case again && held: // the share may have expired, but no writer has acquired the lock since
 	case held && len(l.readers) == 0:
 		return driver.Grant{}, l.refusal(now)
-	case now.Before(l.writerUntil):
+	case now.Before(reservedUntil):
 		h := l.refusal(now)
-		h.Reason, h.ExpiresIn = driver.Reserved, l.writerUntil.Sub(now)
+		h.Reason, h.ExpiresIn = driver.Reserved, reservedUntil.Sub(now)
 		return driver.Grant{}, h
 	case !held:
 		b.begin(l, r, now)
-		l.nonce, l.readers = driver.EpochNonce(l.token), make(map[driver.Nonce]time.Time)
+		l.nonce, l.readers, l.writers = driver.EpochNonce(l.token), make(map[driver.Nonce]time.Time), make(map[driver.Nonce]time.Time)
 	}
 	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: l.token, TTL: r.TTL, Shared: true, Done: l.done}
 	l.holder, l.note = r.Holder, r.Note
@@ -82,4 +82,24 @@ func (l *row) live(now time.Time) (n int) {
 		}
 	}
 	return n
+}
+
+// reservedUntil returns the time until which a waiting writer keeps out further readers.
+func (l *row) reservedUntil() (until time.Time) {
+	for _, end := range l.writers {
+		until = later(until, end)
+	}
+	return until
+}
+
+// forgetWriter ends the reservation of the request with g's nonce. If no reservation is left, waiting readers are
+// notified.
+func (b *Backend) forgetWriter(l *row, g driver.Grant, now time.Time) {
+	if _, reserved := l.writers[g.Nonce]; !reserved {
+		return
+	}
+	delete(l.writers, g.Nonce)
+	if !now.Before(l.reservedUntil()) {
+		b.wake(g.Key)
+	}
 }

@@ -43,11 +43,11 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	require.NoError(t, err)
 	for dir, verbs := range map[string][]string{
 		"postgres": {
-			"acquire", "acquire_sealed", "acquire_shared", "acquire_waiting", "adopt_epoch", "alive", "call", "create_in_tx", "draining", "force_release", "forget_waiters", "hand_over", "inspect", "leave",
+			"acquire", "acquire_sealed", "acquire_shared", "acquire_waiting", "adopt_epoch", "alive", "call", "create_in_tx", "draining", "force_release", "forget_waiters", "forget_writer", "hand_over", "inspect", "leave",
 			"list", "lock_in_tx", "passed", "pause", "prune", "raise_longest_ttl", "release", "release_passing", "release_shared", "released_before", "renew", "renew_shared", "reserve_for_writer", "restore_lock_timeout", "version", "wait", "withdraw",
 		},
 		"sqlite": {
-			"acquire", "acquire_shared", "adopt_epoch", "columns", "file", "force_refused", "force_release", "forget_waiters", "hand_over", "hand_over_refused", "inspect", "leave", "list", "lock_in_tx",
+			"acquire", "acquire_shared", "adopt_epoch", "columns", "file", "force_refused", "force_release", "forget_waiters", "forget_writer", "hand_over", "hand_over_refused", "inspect", "leave", "list", "lock_in_tx",
 			"look", "look_in_tx", "look_shared", "pause", "prune", "raise_floor", "raise_longest_ttl", "release", "release_shared", "released_before", "renew", "renew_shared",
 			"reserve_for_writer", "seal", "turn", "wait",
 		},

@@ -28,20 +28,23 @@ const (
 	key              = " p_namespace p_name"
 	insertArgs       = "p_namespace p_name p_nonce p_holder p_note p_ttl p_closed_for p_closed_for"
 	releaseArgs      = "p_min_hold p_min_hold p_min_hold p_tick p_namespace p_name p_nonce p_token"
+	reserveArgs      = "p_waiter p_waiter p_waiter p_reserve p_namespace p_name"
+	forgetArgs       = "p_waiter p_waiter p_namespace p_name p_waiter"
 	waitArgs         = "p_waiter p_waiter p_waiter p_waiter p_waiter p_namespace p_name p_waiter p_waiter"
 	leaveArgs        = "p_waiter p_waiter p_waiter p_waiter p_namespace p_name p_waiter"
 )
 
 var (
 	coreOfLocks = map[string]coreProcedure{
-		"look": {file: "look", mysql: "p_shared p_closed_for p_nonce p_path p_waiter p_waiter p_namespace p_name",
-			into: "o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us, o_ahead, o_must_queue, o_epoch, o_floor, o_readers, o_must_reserve, o_expired"},
+		"look": {file: "look", mysql: "p_shared p_closed_for p_nonce p_path p_waiter p_waiter p_waiter p_namespace p_name",
+			into: "o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us, o_ahead, o_must_queue, o_epoch, o_floor, o_must_reserve, o_readers, o_now_us"},
 		"acquire":  {file: "acquire", mysql: acquireOnMySQL, mariadb: acquireOnMariaDB},
 		"insert":   {file: "insert", mysql: insertArgs + key, mariadb: insertArgs},
 		"granted":  {file: "granted", mysql: "p_namespace p_name p_nonce p_path", into: "o_token, o_done"},
 		"adopt":    {file: "adopt_epoch"},
 		"ttl":      {file: "raise_longest_ttl", mysql: "p_closed_for"},
-		"reserve":  {file: "reserve_for_writer", mysql: "p_reserve" + key + key, mariadb: "p_reserve" + key},
+		"reserve":  {file: "reserve_for_writer", mysql: reserveArgs + key, mariadb: reserveArgs},
+		"forget":   {file: "forget_writer", mysql: forgetArgs + key, mariadb: forgetArgs},
 		"wait":     {file: "wait", mysql: waitArgs + key, mariadb: waitArgs},
 		"leave":    {file: "leave", mysql: leaveArgs + key, mariadb: leaveArgs},
 		"renew":    {file: "renew", mysql: "p_grants"},

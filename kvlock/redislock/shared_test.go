@@ -26,11 +26,11 @@ func share(ttl time.Duration) driver.Request {
 }
 
 // shareFields returns the names of those fields of the hash "job" that must not remain after all shares have ended:
-// the fields of single shares, and the field that reserves the lock for a writer.
+// the fields of single shares, and the fields that reserve the lock for writers.
 func shareFields(tb testing.TB, c redis.UniversalClient) (fields []string) {
 	tb.Helper()
 	for _, field := range c.HKeys(context.Background(), job).Val() {
-		if field == "writer_until" || strings.HasPrefix(field, "r:") {
+		if field == "writer_until" || field == "writers" || strings.HasPrefix(field, "r:") {
 			fields = append(fields, field)
 		}
 	}

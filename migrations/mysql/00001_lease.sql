@@ -28,7 +28,9 @@ CREATE TABLE IF NOT EXISTS rowlock_lease (
     readers      JSON           NULL, -- the leases of the readers that hold the lock: an object with the nonce of each lease as key, and the
                                       -- expiry of the lease in microseconds since 1970 as value. NULL if no reader holds the lock. While readers
                                       -- hold the lock, the column nonce is derived from token, and expires_at is the last expiry of these leases
-    writer_until DATETIME(6)    NULL, -- until this time no further reader is granted the lock, because a writer waits; NULL if no writer waits
+    writer_until DATETIME(6)    NULL, -- until this time no further reader is granted the lock, because writers wait; NULL if no writer waits
+    writers      VARCHAR(3700) CHARACTER SET ascii COLLATE ascii_bin NULL, -- until writer_until: the nonces of these writers, separated by commas, at most 100.
+                                                                           -- A writer that gives up removes its nonce. After writer_until the column has no meaning
     PRIMARY KEY (namespace, name)
 ) ENGINE = InnoDB;
 

@@ -19,7 +19,8 @@ CREATE TABLE rowlock_lease (
     readers      jsonb       NULL,     -- the leases of the readers that hold the lock: an object with the nonce of each lease as key, and the
                                        -- expiry of the lease in microseconds since 1970 as value. NULL if no reader holds the lock. While readers
                                        -- hold the lock, nonce contains the token, and expires_at and held_until are the last expiry of these leases
-    writer_until timestamptz NULL,     -- until this time no further reader is granted the lock, because a writer waits; NULL if no writer has waited since a writer last held the lock
+    writer_until timestamptz NULL,     -- until this time no further reader is granted the lock, because writers wait; NULL if no writer waits
+    writers      uuid[]      NULL,     -- until writer_until: the nonces of these writers. A writer that gives up removes its nonce. After writer_until the column has no meaning
     PRIMARY KEY (namespace, name)
 ) WITH (
     fillfactor = 50,

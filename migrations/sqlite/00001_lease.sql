@@ -20,7 +20,9 @@ CREATE TABLE rowlock_lease (
     done         TEXT    NULL,     -- the last tick that a release recorded as done; NULL if there is none
     readers      TEXT    NULL,     -- the leases of the readers that hold the lock: a JSON object with the nonce of each lease as key, and the
                                    -- expiry of the lease as value. NULL if no reader holds the lock
-    writer_until INTEGER NULL,     -- until this time no further reader is granted the lock, because a writer waits; NULL if no writer waits
+    writer_until INTEGER NULL,     -- until this time no further reader is granted the lock, because writers wait; NULL if no writer waits
+    writers      TEXT    NULL,     -- until writer_until: the nonces of these writers, separated by commas. A writer that gives up removes its nonce.
+                                   -- After writer_until the column has no meaning
     PRIMARY KEY (namespace, name)
 ) WITHOUT ROWID;
 

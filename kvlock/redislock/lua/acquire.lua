@@ -5,8 +5,8 @@
 -- tick if the lock has one. Otherwise a verdict, the token, the holder and note of the current grant, microseconds
 -- since the grant, microseconds until the lock is free, the number of waiters before this one, two fields that only
 -- other scripts fill, and the number of shares. Promise: writes only if it grants the lock, adds a waiter to the
--- queue, or keeps out further shares. A request with the nonce of the current grant gets that grant again. A released
--- lock that is reserved for this waiter is granted to it.
+-- queue, or keeps out further shares until the writers that wait have given up. A request with the nonce of the current
+-- grant gets that grant again. A released lock that is reserved for this waiter is granted to it.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock', 'done', 'writer_until', 'readers')
 local nonce, free, clock = row[1], row[3] or 0, row[4] or 0
 -- If the lock was deleted, its last token was not larger than the record's top.
@@ -30,7 +30,11 @@ if free - now > 0 and not same then
         end
         local ahead = ARGV[8] ~= '' and join(KEYS[1], ARGV[8], now) or 0
         if nonce == 'shared' and ARGV[9] ~= '0' then
-            redis.pcall('HSET', KEYS[1], 'writer_until', string.format('%.0f', now + ARGV[9])) -- pcall ignores an error, so that a server whose memory is full still returns a refusal
+            local writers = (row[6] or 0) - now > 0 and redis.call('HMGET', KEYS[1], 'writers')[1] or ''
+            if not string.find(writers, ARGV[1], 1, true) then
+                writers = writers .. ARGV[1] .. ','
+            end
+            redis.pcall('HSET', KEYS[1], 'writer_until', string.format('%.0f', now + ARGV[9]), 'writers', writers) -- pcall ignores an error, so that a server whose memory is full still returns a refusal
         end
         return {verdict, tonumber(token), other[1], other[2], now - other[3], free - now, ahead, '', 0, nonce == 'shared' and open(KEYS[1], nonce, row[7]):live(now) or 0}
     end
@@ -45,7 +49,7 @@ if nonce == 'shared' then
     list:save()
 end
 if row[6] then
-    redis.call('HDEL', KEYS[1], 'writer_until')
+    redis.call('HDEL', KEYS[1], 'writer_until', 'writers')
 end
 local acquired = now
 if same then

@@ -19,7 +19,7 @@ end
 list:drop_expired(math.huge)
 list:save()
 if row[10] then
-    redis.call('HDEL', KEYS[1], 'writer_until')
+    redis.call('HDEL', KEYS[1], 'writer_until', 'writers')
 end
 local token = math.max(tonumber(row[2]) + 1, now)
 redis.call('HSET', KEYS[1], 'nonce', '', 'token', number(token),

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Parameters: KEYS[1] the lock, which is also the name of its channel; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce; token, or 0 for any token; minimum hold in microseconds; retention in milliseconds; the text with which the names of waiters' channels begin; 1 if subscribers may be connected to other servers; the tick to record, or an empty text.
 -- Result: 1 if this request or an earlier one has released the lock; 0 if the grant is unknown.
--- Promise: the release of a share ends only this share, and the release of the last share frees the lock. May be repeated for five minutes, after which a lock without a tick is deleted. Records the tick, and then the lock's key does not expire. The record's token is at least as large as the lock's token. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for that waiter for 50 ms. If no waiter was notified, the script notifies all subscribers of the lock's channel.
+-- Promise: a release with token 0 also ends the reservation of a writer with this nonce, which keeps out readers. The release of a share ends only this share, and the release of the last share frees the lock. May be repeated for five minutes, after which a lock without a tick is deleted. Records the tick, and then the lock's key does not expire. The record's token is at least as large as the lock's token. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for that waiter for 50 ms. If no waiter was notified, the script notifies all subscribers of the lock's channel.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for', 'done', 'readers')
 local function record()
     redis.call('HSET', KEYS[1], 'done', ARGV[7])
@@ -10,6 +10,15 @@ end
 local time = redis.call('TIME')
 local now = math.max(time[1] * 1000000 + time[2], row[5] or 0)
 local present = string.format('%.0f', now)
+if ARGV[2] == '0' then -- a writer that has given up keeps out no reader any longer
+    local writers = redis.call('HMGET', KEYS[1], 'writers')[1] or ''
+    local first, last = string.find(writers, ARGV[1] .. ',', 1, true)
+    if writers == ARGV[1] .. ',' then
+        redis.call('HDEL', KEYS[1], 'writer_until', 'writers')
+    elseif first then
+        redis.call('HSET', KEYS[1], 'writers', string.sub(writers, 1, first - 1) .. string.sub(writers, last + 1))
+    end
+end
 if row[1] == 'shared' and (row[2] == ARGV[2] or ARGV[2] == '0') then
     local list = open(KEYS[1], row[1], row[8])
     if not list:drop(ARGV[1]) then

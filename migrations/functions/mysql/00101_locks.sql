@@ -16,7 +16,7 @@ DROP PROCEDURE IF EXISTS rowlock_lease_do_look;
 CREATE PROCEDURE rowlock_lease_do_look(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_nonce CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN p_waiter CHAR(36) CHARACTER SET ascii COLLATE ascii_bin,
     IN p_shared INT, IN p_path TEXT CHARACTER SET ascii, IN p_closed_for BIGINT,
     OUT o_verdict TEXT CHARACTER SET ascii, OUT o_token BIGINT, OUT o_holder BLOB, OUT o_note BLOB, OUT o_since_us BIGINT, OUT o_free_in_us BIGINT,
-    OUT o_ahead BIGINT, OUT o_must_queue INT, OUT o_epoch VARBINARY(255), OUT o_floor BIGINT, OUT o_readers BIGINT, OUT o_must_reserve INT, OUT o_expired BIGINT) SQL SECURITY INVOKER
+    OUT o_ahead BIGINT, OUT o_must_queue INT, OUT o_epoch VARBINARY(255), OUT o_floor BIGINT, OUT o_must_reserve INT, OUT o_readers LONGBLOB, OUT o_now_us BIGINT) SQL SECURITY INVOKER
 /*!80000 SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
        CASE WHEN s.autocommit = 0 THEN 'no autocommit'
             WHEN NOT s.same_epoch THEN 'epoch'
@@ -42,9 +42,9 @@ CREATE PROCEDURE rowlock_lease_do_look(IN p_namespace TEXT CHARACTER SET ascii, 
        AND CASE WHEN s.waiting IS NULL OR s.next_gone THEN 1
                 WHEN s.place = 1 THEN s.next_due
                 ELSE s.place = 0 AND s.waiting < 100 END AS must_queue,
-       s.epoch, s.floor, s.readers,
-       NOT s.asks_share AND s.shared AND COALESCE(s.writer_us, 0) < 2000000 AS must_reserve,
-       s.entries - s.readers AS expired
+       s.epoch, s.floor,
+       NOT s.asks_share AND s.shared AND COALESCE(NOT s.reserves OR s.writer_us < 2000000, 1) AS must_reserve,
+       COALESCE(s.readers, x'') AS readers, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us
   FROM (SELECT p_shared = 1 AS asks_share, @@autocommit AS autocommit,
                @@server_uuid AS epoch,
                m.epoch = @@server_uuid AS same_epoch,
@@ -55,10 +55,8 @@ CREATE PROCEDURE rowlock_lease_do_look(IN p_namespace TEXT CHARACTER SET ascii, 
                CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
                l.expires_at > UTC_TIMESTAMP(6) AS alive,
                l.readers IS NOT NULL AND l.held_until > UTC_TIMESTAMP(6) AS shared,
-               COALESCE(JSON_LENGTH(l.readers), 0) AS entries,
-               (SELECT COUNT(*)
-                  FROM JSON_TABLE(JSON_EXTRACT(l.readers, _utf8mb4'$.*'), _utf8mb4'$[*]' COLUMNS (us BIGINT PATH _utf8mb4'$')) AS v
-                 WHERE v.us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) AS readers,
+               l.readers,
+               FIND_IN_SET(CONVERT(p_waiter USING ascii), l.writers) > 0 AS reserves,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.writer_until) AS writer_us,
                l.nonce IS NULL AND l.reserved_for IS NOT NULL AS reserved,
                l.nonce IS NULL AND l.reserved_for <=> p_waiter AS reserved_for_this,
@@ -71,7 +69,7 @@ CREATE PROCEDURE rowlock_lease_do_look(IN p_namespace TEXT CHARACTER SET ascii, 
           FROM rowlock_lease_meta AS m
           LEFT JOIN rowlock_lease AS l ON l.namespace = FROM_BASE64(p_namespace) AND l.name = FROM_BASE64(p_name)
          WHERE m.id = 1) AS s
-  INTO o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us, o_ahead, o_must_queue, o_epoch, o_floor, o_readers, o_must_reserve, o_expired */
+  INTO o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us, o_ahead, o_must_queue, o_epoch, o_floor, o_must_reserve, o_readers, o_now_us */
 /*M! SET STATEMENT sql_big_selects = 1 FOR
 SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
             WHEN NOT s.same_epoch THEN 'epoch'
@@ -97,9 +95,9 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
        AND CASE WHEN s.waiting IS NULL OR s.next_gone THEN 1
                 WHEN s.place = 1 THEN s.next_due
                 ELSE s.place = 0 AND s.waiting < 100 END AS must_queue,
-       s.epoch, s.floor, s.readers,
-       NOT s.asks_share AND s.shared AND COALESCE(s.writer_us, 0) < 2000000 AS must_reserve,
-       s.entries - s.readers AS expired
+       s.epoch, s.floor,
+       NOT s.asks_share AND s.shared AND COALESCE(NOT s.reserves OR s.writer_us < 2000000, 1) AS must_reserve,
+       COALESCE(s.readers, x'') AS readers, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us
   FROM (SELECT p_shared = 1 AS asks_share, @@autocommit AS autocommit,
                CONCAT(@@server_id, '@', @@hostname, ':', @@port) AS epoch,
                m.epoch = CONCAT(@@server_id, '@', @@hostname, ':', @@port) AS same_epoch,
@@ -110,10 +108,8 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
                CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
                l.expires_at > UTC_TIMESTAMP(6) AS alive,
                l.readers IS NOT NULL AND l.held_until > UTC_TIMESTAMP(6) AS shared,
-               COALESCE(JSON_LENGTH(l.readers), 0) AS entries,
-               (SELECT COUNT(*)
-                  FROM JSON_TABLE(JSON_EXTRACT(l.readers, '$.*'), '$[*]' COLUMNS (us BIGINT PATH '$')) AS v
-                 WHERE v.us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) AS readers,
+               l.readers,
+               FIND_IN_SET(CONVERT(p_waiter USING ascii), l.writers) > 0 AS reserves,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.writer_until) AS writer_us,
                l.nonce IS NULL AND l.reserved_for IS NOT NULL AS reserved,
                l.nonce IS NULL AND l.reserved_for <=> p_waiter AS reserved_for_this,
@@ -126,7 +122,7 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
           FROM rowlock_lease_meta AS m
           LEFT JOIN rowlock_lease AS l ON l.namespace = FROM_BASE64(p_namespace) AND l.name = FROM_BASE64(p_name)
          WHERE m.id = 1) AS s
-  INTO o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us, o_ahead, o_must_queue, o_epoch, o_floor, o_readers, o_must_reserve, o_expired */
+  INTO o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us, o_ahead, o_must_queue, o_epoch, o_floor, o_must_reserve, o_readers, o_now_us */
 -- +goose StatementEnd
 
 -- acquire.sql
@@ -263,9 +259,10 @@ UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_meta
 -- reserve_for_writer.sql
 DROP PROCEDURE IF EXISTS rowlock_lease_do_reserve;
 -- +goose StatementBegin
-CREATE PROCEDURE rowlock_lease_do_reserve(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_reserve BIGINT) SQL SECURITY INVOKER
+CREATE PROCEDURE rowlock_lease_do_reserve(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_waiter CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN p_reserve BIGINT) SQL SECURITY INVOKER
 /*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
-   SET writer_until = UTC_TIMESTAMP(6) + INTERVAL p_reserve MICROSECOND
+   SET writers = IF(writer_until > UTC_TIMESTAMP(6), LEFT(CONCAT_WS(',', NULLIF(SUBSTRING(REPLACE(CONCAT(',', writers), CONCAT(',', p_waiter), x''), 2), x''), p_waiter), 3699), p_waiter),
+       writer_until = UTC_TIMESTAMP(6) + INTERVAL p_reserve MICROSECOND
  WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name)
    AND readers IS NOT NULL AND held_until > UTC_TIMESTAMP(6)
    AND (SELECT idle.one FROM (
@@ -276,9 +273,31 @@ CREATE PROCEDURE rowlock_lease_do_reserve(IN p_namespace TEXT CHARACTER SET asci
               FOR UPDATE SKIP LOCKED) AS idle) = 1 */
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 UPDATE rowlock_lease
-   SET writer_until = UTC_TIMESTAMP(6) + INTERVAL p_reserve MICROSECOND
+   SET writers = IF(writer_until > UTC_TIMESTAMP(6), LEFT(CONCAT_WS(',', NULLIF(SUBSTRING(REPLACE(CONCAT(',', writers), CONCAT(',', p_waiter), x''), 2), x''), p_waiter), 3699), p_waiter),
+       writer_until = UTC_TIMESTAMP(6) + INTERVAL p_reserve MICROSECOND
  WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name)
    AND readers IS NOT NULL AND held_until > UTC_TIMESTAMP(6) */
+-- +goose StatementEnd
+
+-- forget_writer.sql
+DROP PROCEDURE IF EXISTS rowlock_lease_do_forget;
+-- +goose StatementBegin
+CREATE PROCEDURE rowlock_lease_do_forget(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_waiter CHAR(36) CHARACTER SET ascii COLLATE ascii_bin) SQL SECURITY INVOKER
+/*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
+   SET writer_until = IF(writers = p_waiter, NULL, writer_until),
+       writers = NULLIF(SUBSTRING(REPLACE(CONCAT(',', writers), CONCAT(',', p_waiter), x''), 2), x'')
+ WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name) AND FIND_IN_SET(CONVERT(p_waiter USING ascii), writers) > 0
+   AND (SELECT idle.one FROM (
+           SELECT 1 AS one
+             FROM rowlock_lease AS r
+            WHERE r.namespace = FROM_BASE64(p_namespace) AND r.name = FROM_BASE64(p_name)
+            LIMIT 1
+              FOR UPDATE SKIP LOCKED) AS idle) = 1 */
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
+UPDATE rowlock_lease
+   SET writer_until = IF(writers = p_waiter, NULL, writer_until),
+       writers = NULLIF(SUBSTRING(REPLACE(CONCAT(',', writers), CONCAT(',', p_waiter), x''), 2), x'')
+ WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name) AND FIND_IN_SET(CONVERT(p_waiter USING ascii), writers) > 0 */
 -- +goose StatementEnd
 
 -- wait.sql
@@ -516,10 +535,11 @@ CREATE PROCEDURE rowlock_lease_try_acquire(
     OUT held_by TEXT CHARACTER SET utf8mb4, OUT free_in DECIMAL(20, 6), OUT ahead BIGINT
 ) SQL SECURITY DEFINER
 BEGIN
-    DECLARE ttl_us, free_us, floor_seen, readers, expired, since_us BIGINT;
+    DECLARE ttl_us, free_us, floor_seen, now_us, since_us BIGINT;
     DECLARE granted_id BIGINT UNSIGNED DEFAULT 0;
     DECLARE coded_namespace, coded_name, called, why, path, random TEXT CHARACTER SET ascii;
     DECLARE holder_seen, note_seen, done BLOB;
+    DECLARE readers LONGBLOB;
     DECLARE epoch_seen VARBINARY(255);
     DECLARE must_queue, must_reserve, failed, tries, timeout_before INT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -547,7 +567,7 @@ BEGIN
             -- another session has inserted or locked the row, or the server has undone the statement
             DECLARE CONTINUE HANDLER FOR 1020, 1062, 1205, 1213, 1615, 3572 SET failed = 1;
             CALL rowlock_lease_do_look(coded_namespace, coded_name, nonce, waiter, 0, path, ttl_us,
-                verdict, token, holder_seen, note_seen, since_us, free_us, ahead, must_queue, epoch_seen, floor_seen, readers, must_reserve, expired);
+                verdict, token, holder_seen, note_seen, since_us, free_us, ahead, must_queue, epoch_seen, floor_seen, must_reserve, readers, now_us);
             IF failed = 0 AND verdict = 'contended' THEN
                 DO LAST_INSERT_ID(0);
                 CALL rowlock_lease_do_acquire(coded_namespace, coded_name, nonce, called, why, ttl_us, ttl_us, 0, waiter, epoch_seen, floor_seen);
@@ -592,7 +612,7 @@ BEGIN
             BEGIN
                 DECLARE CONTINUE HANDLER FOR 1020, 1205, 1213, 1615, 3572 SET failed = 1; -- the next call tries it again
                 IF must_reserve = 1 THEN -- as for a waiting writer of package sqllock: no further reader is granted a share
-                    CALL rowlock_lease_do_reserve(coded_namespace, coded_name, 3000000);
+                    CALL rowlock_lease_do_reserve(coded_namespace, coded_name, waiter, 3000000);
                 END IF;
                 IF must_queue = 1 THEN
                     CALL rowlock_lease_do_wait(coded_namespace, coded_name, waiter);
@@ -603,7 +623,8 @@ BEGIN
 END
 -- +goose StatementEnd
 
--- Removes the waiter of a caller that no longer polls. Without this call, releases ignore the waiter after 3 s.
+-- Removes the waiter of a caller that no longer polls. Without this call, releases ignore the waiter after 3 s, and a
+-- shared lock lets further readers in after 3 s.
 DROP PROCEDURE IF EXISTS rowlock_lease_leave;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_leave(
@@ -617,6 +638,7 @@ BEGIN
     CALL rowlock_lease_do_outside();
     CALL rowlock_lease_do_us(name, 60, namespace, ttl_us, coded_namespace, coded_name);
     CALL rowlock_lease_do_leave(coded_namespace, coded_name, waiter);
+    CALL rowlock_lease_do_forget(coded_namespace, coded_name, waiter); -- try_acquire reserves for the waiter, and not for a nonce
 END
 -- +goose StatementEnd
 
@@ -777,6 +799,7 @@ DROP PROCEDURE IF EXISTS rowlock_lease_do_renewed;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_renew;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_leave;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_wait;
+DROP PROCEDURE IF EXISTS rowlock_lease_do_forget;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_reserve;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_ttl;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_adopt;

@@ -155,13 +155,28 @@ $statement$;
 
 -- reserve_for_writer.sql
 -- +goose StatementBegin
-CREATE FUNCTION rowlock_lease_do_reserve(text, text, bigint, bigint)
+CREATE FUNCTION rowlock_lease_do_reserve(text, text, bigint, bigint, text)
 RETURNS void LANGUAGE sql VOLATILE SET synchronous_commit = on AS $statement$
 UPDATE rowlock_lease l
-   SET writer_until = clock_timestamp() + $4::bigint::float8 * interval '1 microsecond'
+   SET writer_until = clock_timestamp() + $4::bigint::float8 * interval '1 microsecond',
+       writers = CASE WHEN l.writer_until > clock_timestamp() THEN array_append(array_remove(l.writers, $5::text::uuid), $5::text::uuid)
+                      ELSE ARRAY[$5::text::uuid] END
   FROM (SELECT set_config('lock_timeout', '1s', true), set_config('synchronous_commit', 'off', true)) bounded
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.token = $3::bigint AND l.readers IS NOT NULL
+$statement$;
+-- +goose StatementEnd
+
+-- forget_writer.sql
+-- +goose StatementBegin
+CREATE FUNCTION rowlock_lease_do_forget(text, text, text)
+RETURNS void LANGUAGE sql VOLATILE SET synchronous_commit = on AS $statement$
+UPDATE rowlock_lease l
+   SET writer_until = CASE WHEN cardinality(array_remove(l.writers, $3::text::uuid)) > 0 THEN l.writer_until END,
+       writers = array_remove(l.writers, $3::text::uuid)
+  FROM (SELECT set_config('lock_timeout', '1s', true), set_config('synchronous_commit', 'off', true)) bounded
+ WHERE l.namespace = $1::text AND l.name = $2::text
+   AND $3::text::uuid = ANY (l.writers)
 $statement$;
 -- +goose StatementEnd
 
@@ -430,7 +445,7 @@ BEGIN
     END IF;
     BEGIN
         IF readers > 0::bigint THEN -- as for a waiting writer of package sqllock: no further reader is granted a share
-            PERFORM rowlock_lease_do_reserve(namespace, name, token, 3000000::bigint);
+            PERFORM rowlock_lease_do_reserve(namespace, name, token, 3000000::bigint, waiter::text);
         END IF;
         IF NOT EXISTS (SELECT FROM rowlock_lease_waiter w
                         WHERE w.namespace = namespace AND w.name = name AND w.id = waiter
@@ -444,13 +459,15 @@ END
 $$;
 -- +goose StatementEnd
 
--- Removes the waiter of a caller that no longer polls. Without this call, releases ignore the waiter after 3 s.
+-- Removes the waiter of a caller that no longer polls. Without this call, releases ignore the waiter after 3 s, and a
+-- shared lock lets further readers in after 3 s.
 -- +goose StatementBegin
 CREATE FUNCTION rowlock_lease_leave(name text, waiter uuid, namespace text DEFAULT '') RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET lock_timeout = '1s' AS $$
 BEGIN
     PERFORM rowlock_lease_do_leave(pg_catalog.json_build_array(
         pg_catalog.json_build_object('namespace', namespace, 'name', name, 'id', waiter))::text);
+    PERFORM rowlock_lease_do_forget(namespace, name, waiter::text); -- try_acquire reserves for the waiter, and not for a nonce
 EXCEPTION WHEN lock_not_available THEN
     NULL;
 END
@@ -623,7 +640,7 @@ DECLARE
 BEGIN
     FOREACH routine IN ARRAY ARRAY[
         'rowlock_lease_do_acquire'::regproc::oid, 'rowlock_lease_do_adopt'::regproc::oid, 'rowlock_lease_do_ttl'::regproc::oid,
-        'rowlock_lease_do_reserve'::regproc::oid, 'rowlock_lease_do_wait'::regproc::oid, 'rowlock_lease_do_leave'::regproc::oid,
+        'rowlock_lease_do_reserve'::regproc::oid, 'rowlock_lease_do_forget'::regproc::oid, 'rowlock_lease_do_wait'::regproc::oid, 'rowlock_lease_do_leave'::regproc::oid,
         'rowlock_lease_do_renew'::regproc::oid, 'rowlock_lease_do_release'::regproc::oid, 'rowlock_lease_do_released'::regproc::oid,
         'rowlock_lease_do_why'::regproc::oid, 'rowlock_lease_do_lock'::regproc::oid, 'rowlock_lease_do_create'::regproc::oid, 'rowlock_lease_do_us'::regproc::oid,
         'rowlock_lease_try_acquire'::regproc::oid, 'rowlock_lease_leave'::regproc::oid, 'rowlock_lease_renew'::regproc::oid,
@@ -655,6 +672,7 @@ DROP FUNCTION rowlock_lease_do_release;
 DROP FUNCTION rowlock_lease_do_renew;
 DROP FUNCTION rowlock_lease_do_leave;
 DROP FUNCTION rowlock_lease_do_wait;
+DROP FUNCTION rowlock_lease_do_forget;
 DROP FUNCTION rowlock_lease_do_reserve;
 DROP FUNCTION rowlock_lease_do_ttl;
 DROP FUNCTION rowlock_lease_do_adopt;

@@ -30,6 +30,7 @@ type Backend struct {
 	detected atomic.Pointer[server]   // nil before the first call that reached the server
 	meta     atomic.Pointer[metaSeen] // an earlier read of the meta row; nil if grants must not rely on an earlier read
 	waiters  *waiters
+	reserved atomic.Bool // true if a request of this process has reserved a lock for a writer
 }
 
 // New returns a backend that keeps locks in table t of db's database. New sends nothing to the server.
@@ -121,7 +122,8 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	}
 	if a.Verdict != sqlbase.Granted {
 		if r.Waits && last.mustReserve {
-			reserveForWriter(ctx, s, r.Key)
+			b.reserved.Store(true)
+			reserveForWriter(ctx, s, r)
 		}
 		if r.Waiting && last.mustQueue {
 			b.waiters.enqueue(ctx, s, r.Key)
@@ -195,13 +197,16 @@ func (b *Backend) look(ctx context.Context, s *server, r driver.Request) (a look
 	namespace, name := encoded(r.Key)
 	waiter, closedFor, sent := b.waiters.process, sqlbase.ClosedFor(r), time.Now()
 	found, err := s.queryRow(ctx, "look", []any{
-		sqlbase.Flag(r.Shared), closedFor, r.Nonce.String(), sharePath(r.Nonce), waiter, waiter, namespace, name,
+		sqlbase.Flag(r.Shared), closedFor, r.Nonce.String(), sharePath(r.Nonce), r.Nonce.String(), waiter, waiter, namespace, name,
 	}, a.dest()...)
 	if err != nil {
 		return a, err
 	}
 	if !found {
 		return a, sqlbase.MetaMissing(b.table)
+	}
+	if err := a.countShares(); err != nil {
+		return a, driver.NotApplied(err)
 	}
 	if r.Shared && a.expired > 0 && a.Verdict == sqlbase.Contended {
 		dropExpired(ctx, s, r.Key)
@@ -359,6 +364,11 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	}
 	if g.Shared {
 		return b.classify(ctx, "release", g.Key, b.releaseShare(ctx, s, g))
+	}
+	if g.Token == 0 && b.reserved.Load() {
+		if err := forgetWriter(ctx, s, g); err != nil {
+			return b.classify(ctx, "release", g.Key, err)
+		}
 	}
 	namespace, name := encoded(g.Key)
 	nonce, token, minHold := g.Nonce.String(), int64(g.Token), g.MinHold.Microseconds()

@@ -1,6 +1,8 @@
 package mysql
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -11,9 +13,11 @@ import (
 type looked struct {
 	sqlbase.Answer
 	metaRow
-	mustReserve bool // whether a writer that waits must run reserve_for_writer.sql
-	expired     int  // the number of expired shares that the row still contains
-	mustQueue   bool // whether this process must run wait.sql, which adds it to the queue or confirms that it still waits
+	mustReserve bool   // whether a writer that waits must run reserve_for_writer.sql
+	readers     []byte // a JSON object with the expiry of each share, in microseconds since 1970, under its nonce; empty without readers
+	now         int64  // in microseconds since 1970
+	expired     int    // the number of expired shares that the row still contains
+	mustQueue   bool   // whether this process must run wait.sql, which adds it to the queue or confirms that it still waits
 }
 
 // metaRow contains the columns of the meta row that acquire.sql needs.
@@ -24,7 +28,27 @@ type metaRow struct {
 
 // dest returns the destinations for the columns of look.sql.
 func (a *looked) dest() []any {
-	return append(a.Dest(), &a.Ahead, &a.mustQueue, &a.epoch, &a.floor, &a.Readers, &a.mustReserve, &a.expired)
+	return append(a.Dest(), &a.Ahead, &a.mustQueue, &a.epoch, &a.floor, &a.mustReserve, &a.readers, &a.now)
+}
+
+// countShares counts the shares. The statement does not count them, because a statement with JSON_TABLE costs more even
+// if there are no readers.
+func (a *looked) countShares() error {
+	if len(a.readers) == 0 {
+		return nil
+	}
+	var expiries map[string]int64
+	if err := json.Unmarshal(a.readers, &expiries); err != nil {
+		return fmt.Errorf("the column readers of the lock's row: %w", err)
+	}
+	for _, expiry := range expiries {
+		if expiry > a.now {
+			a.Readers++
+		} else {
+			a.expired++
+		}
+	}
+	return nil
 }
 
 // metaSeenFor is how long grants may rely on an earlier read of the meta row. It must be much shorter than the

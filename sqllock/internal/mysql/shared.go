@@ -60,11 +60,12 @@ func insertSharedArgs(s *server, r driver.Request) []any {
 	})
 }
 
-// reserveForWriter records that a writer waits for the readers of key. It makes a few attempts while the row is locked.
-// It does not report an error, because the writer repeats its request soon.
-func reserveForWriter(ctx context.Context, s *server, key driver.Key) {
-	namespace, name := encoded(key)
-	args := s.skipLocked(key, []any{driver.WriterReserve.Microseconds(), namespace, name})
+// reserveForWriter records that the writer r waits for the readers of its lock. It makes a few attempts while the row is
+// locked. It does not report an error, because the writer repeats its request soon.
+func reserveForWriter(ctx context.Context, s *server, r driver.Request) {
+	namespace, name := encoded(r.Key)
+	nonce := r.Nonce.String()
+	args := s.skipLocked(r.Key, []any{nonce, nonce, nonce, driver.WriterReserve.Microseconds(), namespace, name})
 	for range 5 {
 		if done, err := s.q.Exec(ctx, s.sql["reserve_for_writer"], args...); done.Affected > 0 || err != nil && !transient(err) {
 			return
@@ -73,6 +74,19 @@ func reserveForWriter(ctx context.Context, s *server, key driver.Key) {
 			return
 		}
 	}
+}
+
+// forgetWriter ends the reservation of the writer with g's nonce, which has given up.
+func forgetWriter(ctx context.Context, s *server, g driver.Grant) error {
+	namespace, name := encoded(g.Key)
+	nonce := g.Nonce.String()
+	err := s.end(ctx, "forget_writer", s.skipLocked(g.Key, []any{nonce, nonce, namespace, name, nonce}), func(a *sqlbase.Answer) (bool, error) {
+		return s.queryRow(ctx, "writer_forgotten", []any{nonce, namespace, name}, &a.Verdict)
+	})
+	if errors.Is(err, driver.ErrNotHeld) { // the writer has reserved nothing
+		return nil
+	}
+	return err
 }
 
 // dropExpired removes the expired shares from the row of key. It does not report an error, because expired shares have

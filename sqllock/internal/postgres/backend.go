@@ -25,7 +25,8 @@ type Backend struct {
 	reserve            *sqlbase.Reserve
 	table              sqltable.Table
 	waiters            waiters
-	warnings           []string // the settings of the pool that weaken the promises of locks
+	reserved           atomic.Bool // true if a request of this process has reserved a lock for a writer
+	warnings           []string    // the settings of the pool that weaken the promises of locks
 }
 
 func newBackend(h handle, t sqltable.Table) *Backend {
@@ -151,13 +152,25 @@ func (p *Backend) reserveForWriter(ctx context.Context, r driver.Request, a sqlb
 	if r.Shared || !r.Waits || a.Readers == 0 {
 		return
 	}
-	_ = p.exec(ctx, "reserve_for_writer", r.Key.Namespace, r.Key.Name, a.Token, driver.WriterReserve.Microseconds())
+	p.reserved.Store(true)
+	_ = p.exec(ctx, "reserve_for_writer", r.Key.Namespace, r.Key.Name, a.Token, driver.WriterReserve.Microseconds(), r.Nonce.String())
+}
+
+// forgetWriter ends the reservation of the writer with g's nonce, which has given up.
+func (p *Backend) forgetWriter(ctx context.Context, g driver.Grant) error {
+	if !p.reserved.Load() {
+		return nil
+	}
+	return p.releases.exec(ctx, "forget_writer", g.Key.Namespace, g.Key.Name, g.Nonce.String())
 }
 
 func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
 	verb, args := "release", append(slices.Clip(grant), g.MinHold.Microseconds(), sqlbase.Tick(g))
-	if g.Token == 0 && !g.Shared { // the request for a share is never stored in a waiter's row
+	if g.Token == 0 && !g.Shared { // the request for a share is never stored in a waiter's row, and reserves nothing
+		if err := p.forgetWriter(ctx, g); err != nil {
+			return p.classify(ctx, "release", g.Key, err)
+		}
 		if withdrawn, err := p.withdraw(ctx, g); withdrawn || err != nil {
 			return p.classify(ctx, "release", g.Key, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -21,8 +22,9 @@ const writerWait = 250 * time.Millisecond
 // Backend keeps locks in a file of SQLite 3.35 or newer. It implements [driver.Backend], [driver.HandOverer], [driver.Notifier] and, in
 // operator.go, [driver.Operator].
 type Backend struct {
-	file    *file
-	waiters *waiters
+	file     *file
+	waiters  *waiters
+	reserved atomic.Bool // true if a request of this process has reserved a lock for a writer
 }
 
 // New returns a backend that keeps locks in table t of the file that db opens. It reads nothing.
@@ -211,8 +213,13 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if g.Done != "" {
 		d = flushed
 	}
-	if g.Shared {
+	switch {
+	case g.Shared:
 		verb, args = "release_shared", grant
+	case g.Token == 0 && b.reserved.Load():
+		if err := b.forgetWriter(ctx, g); err != nil {
+			return b.classify(ctx, "release", g.Key, err)
+		}
 	}
 	err := b.end(ctx, d, verb, args, func(q sqlbase.Querier, a *sqlbase.Answer) error {
 		_, err := sqlbase.QueryOne(ctx, q, b.file.sql["released_before"], grant, &a.Verdict)

@@ -16,7 +16,7 @@ import (
 const columnsLimit = time.Second
 
 // columnsKnown is how many columns columns.sql finds in tables that are complete.
-const columnsKnown = 23
+const columnsKnown = 24
 
 // classify marks err as the driver contract requires: as permanent, as not applied, or not at all if the effect is
 // unknown.

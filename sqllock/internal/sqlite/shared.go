@@ -57,9 +57,18 @@ func (b *Backend) renewShares(ctx context.Context, shares []driver.Grant) ([]dri
 // reserveForWriter refuses later readers for a while, because the request r was refused and its caller waits. It does
 // not report an error, because the next refused request repeats the statement.
 func (b *Backend) reserveForWriter(ctx context.Context, r driver.Request, w *waiter) {
+	b.reserved.Store(true)
 	_ = b.file.write(ctx, writing{limit: writerWait, durability: unflushed}, func(q sqlbase.Querier) error {
 		_, err := q.Exec(ctx, b.file.sql["reserve_for_writer"],
-			r.Key.Namespace, r.Key.Name, w.param(), driver.WriterReserve.Microseconds())
+			r.Key.Namespace, r.Key.Name, w.param(), driver.WriterReserve.Microseconds(), r.Nonce.String())
+		return err
+	})
+}
+
+// forgetWriter ends the reservation of the writer with g's nonce, which has given up.
+func (b *Backend) forgetWriter(ctx context.Context, g driver.Grant) error {
+	return b.file.write(ctx, writing{limit: sqlbase.LongRetry, durability: unflushed}, func(q sqlbase.Querier) error {
+		_, err := q.Exec(ctx, b.file.sql["forget_writer"], g.Key.Namespace, g.Key.Name, g.Nonce.String())
 		return err
 	})
 }

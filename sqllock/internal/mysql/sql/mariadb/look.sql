@@ -1,5 +1,5 @@
--- Parameters: in this order: 1 if a share is requested, else 0; the longest time for which the grant could keep the lock unavailable, in microseconds; nonce; the path of the nonce among the shares; the id of this process in the queue, twice; namespace; name. Names are in base64.
--- Result: one row, or no row if the meta row is missing. The columns are: verdict, the reason why the lock is not granted ('contended' means that it could be granted); token, holder and note of the lock's current or last grant; since_us, the microseconds since that grant; free_in_us, the microseconds until the lock is free; ahead, the number of processes before this process in the queue; must_queue; epoch, the identity of the server that answers; floor; readers, the number of shares; must_reserve; the number of expired shares in the row. If must_queue is 1, this process must run wait.sql. If must_reserve is 1, a writer that waits must run reserve_for_writer.sql. The column must_queue is 1 if the lock is reserved, or held by others than readers that this request may join, and one of three cases applies. First, this process is not in the queue, and the queue has fewer than 100 processes. Second, this process is the first of the queue, and has not confirmed in the last second that it waits. Third, the first process has not confirmed in the last three seconds that it waits.
+-- Parameters: in this order: 1 if a share is requested, else 0; the longest time for which the grant could keep the lock unavailable, in microseconds; nonce; the path of the nonce among the shares; nonce; the id of this process in the queue, twice; namespace; name. Names are in base64.
+-- Result: one row, or no row if the meta row is missing. The columns are: verdict, the reason why the lock is not granted ('contended' means that it could be granted); token, holder and note of the lock's current or last grant; since_us, the microseconds since that grant; free_in_us, the microseconds until the lock is free; ahead, the number of processes before this process in the queue; must_queue; epoch, the identity of the server that answers; floor; must_reserve; readers, the expiry of each share in microseconds since 1970 under its nonce, as a JSON object, or an empty text; now_us, the time in microseconds since 1970. If must_queue is 1, this process must run wait.sql. If must_reserve is 1, a writer that waits must run reserve_for_writer.sql. The column must_queue is 1 if the lock is reserved, or held by others than readers that this request may join, and one of three cases applies. First, this process is not in the queue, and the queue has fewer than 100 processes. Second, this process is the first of the queue, and has not confirmed in the last second that it waits. Third, the first process has not confirmed in the last three seconds that it waits.
 -- Promise: reads only, and waits for no other transaction.
 SET STATEMENT sql_big_selects = 1 FOR
 SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
@@ -26,9 +26,9 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
        AND CASE WHEN s.waiting IS NULL OR s.next_gone THEN 1
                 WHEN s.place = 1 THEN s.next_due
                 ELSE s.place = 0 AND s.waiting < 100 END AS must_queue,
-       s.epoch, s.floor, s.readers,
-       NOT s.asks_share AND s.shared AND COALESCE(s.writer_us, 0) < 2000000 AS must_reserve,
-       s.entries - s.readers AS expired
+       s.epoch, s.floor,
+       NOT s.asks_share AND s.shared AND COALESCE(NOT s.reserves OR s.writer_us < 2000000, 1) AS must_reserve,
+       COALESCE(s.readers, x'') AS readers, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us
   FROM (SELECT ? = 1 AS asks_share, @@autocommit AS autocommit,
                CONCAT(@@server_id, '@', @@hostname, ':', @@port) AS epoch,
                m.epoch = CONCAT(@@server_id, '@', @@hostname, ':', @@port) AS same_epoch,
@@ -39,10 +39,8 @@ SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
                CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
                l.expires_at > UTC_TIMESTAMP(6) AS alive,
                l.readers IS NOT NULL AND l.held_until > UTC_TIMESTAMP(6) AS shared,
-               COALESCE(JSON_LENGTH(l.readers), 0) AS entries,
-               (SELECT COUNT(*)
-                  FROM JSON_TABLE(JSON_EXTRACT(l.readers, '$.*'), '$[*]' COLUMNS (us BIGINT PATH '$')) AS v
-                 WHERE v.us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) AS readers,
+               l.readers,
+               FIND_IN_SET(CONVERT(? USING ascii), l.writers) > 0 AS reserves,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.writer_until) AS writer_us,
                l.nonce IS NULL AND l.reserved_for IS NOT NULL AS reserved,
                l.nonce IS NULL AND l.reserved_for <=> ? AS reserved_for_this,
