@@ -20,10 +20,8 @@ const longestMixed = 2 * time.Minute
 // mixedFleet starts a fleet of workers of all kinds that can work on a store.
 func mixedFleet(t *testing.T, name, program string, d database, dsn string) *fleet {
 	t.Helper()
-	environ := programsOf(t, name)
-	if d.dialect == migrations.Postgres {
-		require.NoError(t, migrations.Up(t.Context(), d.prepare(t, dsn), d.dialect, migrations.Functions()))
-	}
+	environ := programsOf(t, name, dsn)
+	require.NoError(t, migrations.Up(t.Context(), d.prepare(t, dsn), d.dialect, migrations.Functions()))
 	return newFleet(t, job{Program: program, Store: name, DSN: dsn, Mixed: true, Environ: environ})
 }
 
