@@ -52,14 +52,14 @@ func TestFencedChainIsUnbroken(t *testing.T) {
 			defer closeLocks()
 			f := newFleet(t, job{Program: chaining, Store: name, DSN: dsn})
 			begin := time.Now()
-			n := disturb(f, locks, func() bool {
+			disturb(f, locks, func() bool {
 				took := time.Since(begin)
 				return took >= long && f.heard(stale) > 0 && f.heard(lost) > 0 || took >= long+longestCoverage
 			})
 			f.stop()
 			total := d.requireUnbroken(t, db, acknowledged(f.all))
 			t.Logf("%d holds, %d links written in %d transactions; rejected: %d by the database, %d by the lease", f.events[granted], total, f.events[wrote], f.events[stale], f.events[lost])
-			t.Log(n)
+			t.Log(f.faults)
 			assert.Positive(t, f.events[stale], "no stale write reached the database: the run proves too little")
 			assert.Positive(t, f.events[lost], "no worker wrote after its lease ended: the run proves too little")
 		})
@@ -79,7 +79,7 @@ func TestUnfencedChainBreaks(t *testing.T) {
 			defer closeLocks()
 			f := newFleet(t, job{Program: unfenced, Store: name, DSN: dsn})
 			begin := time.Now()
-			n := disturb(f, locks, func() bool {
+			disturb(f, locks, func() bool {
 				if took := time.Since(begin); full || took >= longestControl {
 					return took >= fullControl
 				}
@@ -89,7 +89,7 @@ func TestUnfencedChainBreaks(t *testing.T) {
 			f.stop()
 			lostUpdates, total := d.lostUpdates(t, db)
 			t.Logf("%d lost updates in %d links after %s", lostUpdates, total, time.Since(begin).Round(time.Millisecond))
-			t.Log(n)
+			t.Log(f.faults)
 			assert.Positive(t, lostUpdates, "the control lost nothing: the faults are too weak for the fenced run to prove something")
 		})
 	}

@@ -6,10 +6,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 )
 
@@ -17,10 +19,11 @@ import (
 type fault int
 
 const (
-	stop  fault = iota // suspend the worker between read and write, for longer than the TTL
-	evict              // force-release the worker's lock between read and write: the worker still trusts its lease when the next holder has sealed
-	halt               // suspend the worker inside a transaction that has passed the check, for longer than the TTL
-	kill               // kill the worker between read and write
+	stop   fault = iota // suspend the worker between read and write, for longer than the TTL
+	evict               // force-release the worker's lock between read and write: the worker still trusts its lease when the next holder has sealed
+	halt                // suspend the worker inside a transaction that has passed the check, for longer than the TTL
+	kill                // kill the worker between read and write
+	orphan              // as evict, but before the worker continues, kill its "rowlock run" and not the child
 	faultKinds
 )
 
@@ -28,33 +31,32 @@ const (
 // More frequent faults are listed several times.
 var deck = []fault{stop, stop, stop, evict, evict, evict, halt, kill}
 
+// mixedDeck is the deck for a mixed fleet. Only such a fleet has children of "rowlock run".
+var mixedDeck = append([]fault{orphan, orphan}, deck...)
+
 // supervisor causes faults in the workers of one chain, one at a time.
 type supervisor struct {
 	*fleet
 	id    int
 	locks driver.Operator
 	cards []fault
-	done  faults
 }
 
 // faults counts the faults that took effect, by kind.
 type faults [faultKinds]int
 
 func (n faults) String() string {
-	return fmt.Sprintf("%d faults: %d stopped between read and write, %d evicted there, %d stopped inside the transaction, %d killed",
-		n[stop]+n[evict]+n[halt]+n[kill], n[stop], n[evict], n[halt], n[kill])
+	return fmt.Sprintf("%d faults: %d stopped between read and write, %d evicted there, %d stopped inside the transaction, %d killed, %d orphaned",
+		n[stop]+n[evict]+n[halt]+n[kill]+n[orphan], n[stop], n[evict], n[halt], n[kill], n[orphan])
 }
 
-// disturb runs a supervisor for each chain until the function enough returns true. It returns the number of faults that
-// took effect.
-func disturb(f *fleet, locks driver.Operator, enough func() bool) (done faults) {
+// disturb runs a supervisor for each chain until the function enough returns true.
+func disturb(f *fleet, locks driver.Operator, enough func() bool) {
 	f.t.Helper()
 	ended := make(chan struct{})
 	results := make(chan error, names)
-	supervisors := make([]*supervisor, names)
 	for id := range names {
 		s := &supervisor{fleet: f, id: id, locks: locks}
-		supervisors[id] = s
 		go func() { results <- s.disturbUntil(ended) }()
 	}
 	for look := time.NewTicker(100 * time.Millisecond); !enough() && len(results) == 0; <-look.C {
@@ -63,12 +65,6 @@ func disturb(f *fleet, locks driver.Operator, enough func() bool) (done faults) 
 	for range names {
 		assert.NoError(f.t, <-results)
 	}
-	for _, s := range supervisors {
-		for kind, n := range s.done {
-			done[kind] += n
-		}
-	}
-	return done
 }
 
 func (s *supervisor) disturbUntil(ended <-chan struct{}) error {
@@ -88,8 +84,12 @@ func (s *supervisor) disturbUntil(ended <-chan struct{}) error {
 // test itself failed, not a worker.
 func (s *supervisor) next() error {
 	if len(s.cards) == 0 {
-		for _, i := range rand.Perm(len(deck)) {
-			s.cards = append(s.cards, deck[i])
+		cards := deck
+		if s.job.Mixed {
+			cards = mixedDeck
+		}
+		for _, i := range rand.Perm(len(cards)) {
+			s.cards = append(s.cards, cards[i])
 		}
 	}
 	kind := s.cards[0]
@@ -97,23 +97,26 @@ func (s *supervisor) next() error {
 	if kind == halt {
 		at = inside
 	}
-	i, ok := s.victim(at)
+	i, ok := s.victim(at, kind == orphan)
 	if !ok {
 		return nil
 	}
 	hit, err := s.inflict(kind, i, at)
 	if hit {
 		s.cards = s.cards[1:]
-		s.done[kind]++
+		s.mu.Lock()
+		s.faults[kind]++
+		s.mu.Unlock()
 	}
 	return err
 }
 
-// victim returns the index of a worker whose newest event is of the given kind.
-func (s *supervisor) victim(kind string) (i int, ok bool) {
+// victim returns the index of a worker whose newest event is of the given kind. The parameter child asks for a child of
+// "rowlock run".
+func (s *supervisor) victim(kind string, child bool) (i int, ok bool) {
 	ok = s.await(2*ttl, func() bool {
 		for _, i = range rand.Perm(workers) {
-			if i%names == s.id && s.running[i].newest().What == kind {
+			if i%names == s.id && s.running[i].newest().What == kind && (!child || s.running[i].kind().child) {
 				return true
 			}
 		}
@@ -136,9 +139,12 @@ func (s *supervisor) inflict(kind fault, i int, at string) (hit bool, err error)
 		return false, err
 	}
 	if !s.await(20*time.Millisecond, func() bool { return p.newest().What != at }) { // the worker is still at the critical point
-		if kind == evict {
+		switch kind {
+		case evict:
 			hit = s.evict(i)
-		} else {
+		case orphan:
+			return s.orphan(i)
+		default:
 			time.Sleep(ttl + rand.N(ttl/2)) // the suspension is longer than the TTL
 			hit = true
 		}
@@ -156,12 +162,40 @@ func (s *supervisor) evict(i int) bool {
 	if s.locks.ForceRelease(ctx, driver.Key{Name: chainName(s.id)}, told.Token, true) != nil {
 		return false
 	}
-	return s.await(ttl/2, func() bool {
-		for other, p := range s.running {
-			if other%names == s.id && p.newest().Token > told.Token {
-				return true
+	return s.await(ttl/2, func() bool { return s.superseded(told.Token) })
+}
+
+// superseded reports whether a worker of this chain has a newer token. The caller holds mu.
+func (s *supervisor) superseded(token rowlock.Token) bool {
+	for other, p := range s.running {
+		if other%names == s.id && p.newest().Token > token {
+			return true
+		}
+	}
+	return false
+}
+
+// orphan does the same as evict, and then kills the "rowlock run" of worker i. So the child continues without its parent,
+// before its own deadline. With the fence, it must not write.
+func (s *supervisor) orphan(i int) (hit bool, err error) {
+	p, told := s.at(i)
+	hit = s.evict(i) && p.killParent()
+	if err := p.resume(); err != nil || !hit || !programs[p.Program].fenced {
+		return hit, err
+	}
+	var next event
+	s.await(limit, func() bool {
+		for _, e := range slices.Backward(p.log) { // the worker may have a new child, whose events have another token
+			if e.Token != told.Token || e.What == released || e.What == inside {
+				continue
 			}
+			next = e
+			return e.What != ready
 		}
 		return false
 	})
+	if next.What != lost && next.What != stale && next.What != undone {
+		return true, fmt.Errorf("worker %d (%s): token %d is stale and its parent is dead, but the child reports %+v", p.Worker, p.kind().name, told.Token, next)
+	}
+	return true, nil
 }

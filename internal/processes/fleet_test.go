@@ -23,6 +23,7 @@ type fleet struct {
 	all     []*process        // all workers, also those that were killed
 	events  map[string]int    // the number of events of each kind
 	detail  map[string]string // the first error of each kind
+	faults  faults            // the faults that took effect
 }
 
 func newFleet(t *testing.T, j job) *fleet {
@@ -100,6 +101,13 @@ func (f *fleet) heard(what string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.events[what]
+}
+
+// suffered returns how many faults of one kind took effect.
+func (f *fleet) suffered(kind fault) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.faults[kind]
 }
 
 // stop sends SIGTERM to all workers, after each has sent its first event. It fails the test if a worker exits with

@@ -5,12 +5,14 @@ package processes_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
@@ -22,6 +24,7 @@ type kind struct {
 	name   string
 	argv   []string
 	stores []string // the databases on which this kind can work
+	child  bool     // a child of "rowlock run" does the work
 }
 
 var (
@@ -31,11 +34,11 @@ var (
 
 // kinds are the kinds of workers in a mixed fleet. The first kind is that of all workers of other fleets.
 var kinds = []kind{
-	{"Go", []string{os.Args[0]}, onServers},
-	{"Go child", []string{"sh", "testdata/run.sh", os.Args[0]}, onServers},
-	{"shell", []string{"sh", "testdata/run.sh", "sh", "testdata/script.sh"}, onPostgres},
-	{"functions", []string{"sh", "testdata/functions.sh"}, onPostgres},
-	{"Python", []string{"sh", "-c", `exec "$PYTHON" testdata/chain.py`}, onPostgres},
+	{name: "Go", argv: []string{os.Args[0]}, stores: onServers},
+	{name: "Go child", argv: []string{"sh", "testdata/run.sh", os.Args[0]}, stores: onServers, child: true},
+	{name: "shell", argv: []string{"sh", "testdata/run.sh", "sh", "testdata/script.sh"}, stores: onServers, child: true},
+	{name: "functions", argv: []string{"sh", "testdata/functions.sh"}, stores: onServers},
+	{name: "Python", argv: []string{"sh", "-c", `exec "$PYTHON" testdata/chain.py`}, stores: onPostgres},
 }
 
 // commandVariable makes the test's program behave as the command rowlock.
@@ -87,26 +90,35 @@ func (w worker) inherit() {
 
 // programsOf provides the programs that the workers of a store need, and returns the variables by which the scripts
 // find them.
-func programsOf(t *testing.T, store string) []string {
+func programsOf(t *testing.T, store, dsn string) []string {
 	t.Helper()
-	if store != "postgres" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	options := testserver.Options{Logf: t.Logf}
-	psql, err := testserver.Psql(ctx, options)
-	var python string
-	if err == nil {
-		python, err = testserver.Python(ctx, options)
+	provided := func(provide func(context.Context, testserver.Options) (string, error)) string {
+		path, err := provide(ctx, testserver.Options{Logf: t.Logf})
+		if testserver.Missing(err) && os.Getenv("ROWLOCK_REQUIRE") != "all" {
+			t.Skip(err)
+		}
+		require.NoError(t, err)
+		return path
 	}
-	if testserver.Missing(err) && os.Getenv("ROWLOCK_REQUIRE") != "all" {
-		t.Skip(err)
+	if store != "postgres" {
+		return []string{"CONSOLE=mysql", "MYSQL=" + provided(testserver.MySQLConsole), "MYSQL_OPTIONS=" + consoleOptions(t, dsn)}
 	}
-	require.NoError(t, err)
 	client, err := filepath.Abs("../../clients/python")
 	require.NoError(t, err)
-	link := filepath.Join(t.TempDir(), "psql") // Debian's wrapper chooses the program by its own name
-	require.NoError(t, os.Symlink(psql, link))
-	return []string{"PSQL=" + link, "PYTHON=" + python, "PYTHONPATH=" + client}
+	return []string{"CONSOLE=psql", "PSQL=" + provided(testserver.Psql), "PYTHON=" + provided(testserver.Python), "PYTHONPATH=" + client}
+}
+
+// consoleOptions writes an option file for the console of MySQL and MariaDB, and returns its path.
+func consoleOptions(t *testing.T, dsn string) string {
+	t.Helper()
+	config, err := mysqldriver.ParseDSN(dsn)
+	require.NoError(t, err)
+	host, port, err := net.SplitHostPort(config.Addr)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "options")
+	text := fmt.Sprintf("[client]\nhost=%s\nport=%s\nuser=%s\npassword=%s\ndatabase=%s\nloose-skip-ssl\n", host, port, config.User, config.Passwd, config.DBName)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }

@@ -91,24 +91,54 @@ func (p *process) kill() error {
 // signal sends a signal to the worker and to all processes that it has started. The youngest is first: so a stale
 // child continues before its parent can stop it.
 func (p *process) signal(s syscall.Signal) error {
-	for _, pid := range slices.Backward(session(p.cmd.Process.Pid)) {
+	for _, pid := range slices.Backward(related(session, p.cmd.Process.Pid)) {
 		_ = syscall.Kill(pid, s) // ignored: the process may have ended
 	}
 	return p.cmd.Process.Signal(s)
 }
 
-// session returns the processes of the session that the process with this id has begun. On systems without /proc it
-// returns none.
-func session(leader int) (pids []int) {
+// killParent kills "rowlock run", but not the processes that it has started for the worker. It first kills the guard of
+// "rowlock run", which would kill these processes. It reports whether there was a "rowlock run".
+func (p *process) killParent() bool {
+	for _, run := range related(session, p.cmd.Process.Pid) {
+		if argument(run) != "run" {
+			continue
+		}
+		for _, guard := range related(parent, run) {
+			if argument(guard) == "__guard" {
+				_ = syscall.Kill(guard, syscall.SIGKILL)
+			}
+		}
+		return syscall.Kill(run, syscall.SIGKILL) == nil
+	}
+	return false
+}
+
+// These are positions in the file /proc/PID/stat, after the name of the program.
+const (
+	parent  = 1
+	session = 3
+)
+
+// related returns the other processes that have this parent or session, in the order of their ids. On systems without
+// /proc it returns none.
+func related(field, id int) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
 		text, _ := os.ReadFile(file)
 		_, fields, _ := strings.Cut(string(text), ") ") // the name of the program may contain spaces
-		field := strings.Fields(fields)
-		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file))); len(field) > 3 && field[3] == strconv.Itoa(leader) && pid != leader {
+		values := strings.Fields(fields)
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file))); len(values) > field && values[field] == strconv.Itoa(id) && pid != id {
 			pids = append(pids, pid)
 		}
 	}
 	slices.Sort(pids)
 	return pids
+}
+
+// argument returns the first argument of the process.
+func argument(pid int) string {
+	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	words := strings.Split(string(text), "\x00")
+	return words[min(1, len(words)-1)]
 }

@@ -8,3 +8,15 @@ func Psql(ctx context.Context, o Options) (string, error) {
 	look := func() string { return find("psql", []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"}, nil) }
 	return provideWithApt(ctx, o, "psql", "postgresql-client", look)
 }
+
+// MySQLConsole returns the path of the console of MySQL and MariaDB, either mysql or mariadb. Each of them works with the
+// servers of both. If it is missing, it is installed as [Psql] is.
+func MySQLConsole(ctx context.Context, o Options) (string, error) {
+	look := func() string {
+		if path := find("mariadb", nil, nil); path != "" {
+			return path
+		}
+		return find("mysql", nil, nil)
+	}
+	return provideWithApt(ctx, o, "mariadb", "mariadb-client-core", look)
+}

@@ -11,7 +11,8 @@ import (
 
 // find returns the path of the program, from PATH or from folders where packages install servers without adding them
 // to PATH. In a pattern such as /usr/lib/postgresql/*/bin, the newest match is tried first. The function accept may
-// reject a path. If accept is nil, every path is accepted.
+// reject a path. If accept is nil, every path is accepted. The path contains no symbolic link, except a link to a
+// program of another name: such a program, for example Debian's pg_wrapper, may decide by the link what it runs.
 func find(name string, places []string, accept func(path string) bool) string {
 	var paths []string
 	if p, err := exec.LookPath(name); err == nil {
@@ -25,8 +26,14 @@ func find(name string, places []string, accept func(path string) bool) string {
 		}
 	}
 	for _, p := range paths {
-		p, err := filepath.EvalSymlinks(p)
-		if err == nil && executable(p) && (accept == nil || accept(p)) {
+		target, err := filepath.EvalSymlinks(p)
+		if err != nil || !executable(target) {
+			continue
+		}
+		if filepath.Base(target) == name {
+			p = target
+		}
+		if accept == nil || accept(p) {
 			return p
 		}
 	}

@@ -1,17 +1,21 @@
-# The functions that script.sh and functions.sh share. The caller has set token and nonce, and the function sql, which
-# runs statements in one transaction, after the check.
+# The functions that script.sh and functions.sh share. The caller sets token and nonce, and defines the function sql,
+# which runs statements in one transaction, after the check.
+. "testdata/$CONSOLE.sh"
+errors=$(mktemp)
+trap 'rm -f "$errors"' EXIT
 
-tell() { # tell WHAT [LAST]
-	printf '{"What":"%s","Token":%s,"At":%s,"Last":%s}\n' "$1" "$token" "$(date +%s%N)" "${2:-0}"
+tell() { # tell WHAT [LAST] [DETAIL]
+	printf '{"What":"%s","Token":%s,"At":%s,"Last":%s,"Detail":"%s"}\n' "$1" "$token" "$(date +%s%N)" "${2:-0}" "$3"
 }
 
-# refused tells why a transaction failed. The file "$errors" contains the errors of psql.
+# refused tells why a transaction failed. The file "$errors" contains the errors of the console.
 refused() {
-	case $(cat "$errors") in
-	*RLF02*) tell stale ;;
-	*40001*) tell undone ;;
-	*'has ended'* | *'no longer holds'* | *'rowlock sql check has failed'*) tell lost ;;
-	*) tell broken ;;
+	why=$(tr '"\\\t\n' "'/  " <"$errors")
+	case $why in
+	*'ERROR:  RLF02'* | *'ERROR 50452 '* | *'ERROR 1064 '*"near 'rowlock: stale"*) tell stale 0 "$why" ;;
+	*'ERROR:  40001'* | *'(40001)'*) tell undone 0 "$why" ;;
+	*'rowlock: lost '* | *'rowlock sql check has failed'*) tell lost 0 "$why" ;;
+	*) tell broken 0 "$why" ;;
 	esac
 }
 

@@ -1,21 +1,24 @@
-# Extends the chain under one run of "rowlock run". "rowlock sql check" prints the check for each transaction.
+# Extends the chain under one run of "rowlock run". "rowlock sql check" prints the check. Some transactions use a new
+# check, and the others use the check that was printed before the first transaction.
 . testdata/chain.sh
-errors=$(mktemp)
-trap 'rm -f "$errors"' EXIT
 token=$(echo "$ROWLOCK_LEASE" | sed 's/.*"token":"\([0-9]*\)".*/\1/')
 nonce=$(echo "$ROWLOCK_LEASE" | sed 's/.*"nonce":"\([^"]*\)".*/\1/')
 
+check() { ROWLOCK_TEST_AS_COMMAND=yes "$BINARY" sql check "$CHAIN"; }
+
 sql() { # sql STATEMENT...
 	if [ -n "$CHECKS" ]; then
-		check=$(ROWLOCK_TEST_AS_COMMAND=yes "$BINARY" sql check "$CHAIN") || return
+		check=$first
+		if [ $(($(random) % 2)) = 0 ]; then
+			check=$(check) || return
+		fi
 		set -- "$check" "$@"
 	fi
-	for statement; do
-		shift
-		set -- "$@" -c "$statement"
-	done
-	"$PSQL" "$ROWLOCK_STORE" -qAtX -v ON_ERROR_STOP=1 -v VERBOSITY=verbose -1 "$@"
+	transaction "$@"
 }
 
+if [ -n "$CHECKS" ]; then
+	first=$(check) || exit
+fi
 links
 tell released
