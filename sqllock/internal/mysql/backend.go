@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -36,9 +37,10 @@ type Backend struct {
 // New returns a backend that keeps locks in table t of db's database. New sends nothing to the server.
 func New(db *sql.DB, t sqltable.Table) *Backend {
 	b := &Backend{
-		db: db, table: t, q: newPreparedQuerier(db), warnings: sqlbase.WarningsOf(db), waiters: newWaiters(),
+		db: db, table: t, q: newPreparedQuerier(db), warnings: sqlbase.WarningsOf(db),
 		reserve: sqlbase.ReserveFor(db, func(one *sql.DB) sqlbase.Querier { return newPreparedQuerier(one) }),
 	}
+	b.waiters = newWaiters(db, b.server)
 	// A backend has no Close method, and a prepared statement lives as long as the pool. So a cleanup closes the
 	// statements when the backend is garbage-collected.
 	runtime.AddCleanup(b, (*preparedQuerier).close, b.q)
@@ -47,14 +49,21 @@ func New(db *sql.DB, t sqltable.Table) *Backend {
 
 // Capabilities returns the guarantees of lease rows in MySQL and MariaDB.
 func (b *Backend) Capabilities() driver.Capabilities {
-	return driver.Capabilities{
-		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Shares: true, Pauses: true, Ticks: true, Warnings: b.warnings,
+	c := driver.Capabilities{
+		Backend: "sqllock/mysql", Token: driver.LinearizableToken, Wakes: b.waiters.ear.hears(), Shares: true, Pauses: true, Ticks: true,
 	}
+	c.Warnings = slices.Clip(b.warnings)
+	if s := b.detected.Load(); s != nil && s.forbidden.Load() {
+		c.Warnings = append(c.Warnings, "waiters of another database user poll, because this user may not end the statement in which they sleep: let all processes connect as the same user, or grant CONNECTION_ADMIN")
+	}
+	return c
 }
 
-// CloseIdle implements [driver.Idler]: it closes the additional connection outside the pool, if no statement uses
-// that connection.
-func (b *Backend) CloseIdle(ctx context.Context) { b.reserve.CloseIdle(ctx) }
+// CloseIdle implements [driver.Idler]: it closes the connections outside the pool that are not in use.
+func (b *Backend) CloseIdle(ctx context.Context) {
+	b.waiters.ear.closeIdle(ctx)
+	b.reserve.CloseIdle(ctx)
+}
 
 // server returns the server that the pool connects to. The first call that succeeds detects the kind of server.
 func (b *Backend) server(ctx context.Context) (*server, error) {
@@ -91,16 +100,20 @@ func (b *Backend) releases(ctx context.Context) (*server, error) {
 func (b *Backend) usage() sqlbase.Usage { return sqlbase.UsageOf(b.db) }
 
 // Acquire makes one attempt. It takes one round trip if the lock is granted and two if it is refused, because no MySQL
-// statement both changes a row and returns one. For a waiter, or if the backend's last result of look.sql is too old,
-// Acquire runs look.sql first, which takes one more round trip. If the lock's row contains a tick (see [driver.Grant]),
+// statement both changes a row and returns one. For a waiter that no release has called, or if the backend's last result
+// of look.sql is too old, Acquire runs look.sql first, which takes one more round trip. If the lock's row contains a tick (see [driver.Grant]),
 // a grant takes one more round trip to read the tick.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	s, err := b.server(ctx)
 	if err != nil {
 		return driver.Grant{}, b.classify(ctx, "acquire", r.Key, err)
 	}
+	called := notCalled
+	if r.Waiting {
+		called = b.waiters.takeCall(r.Key)
+	}
 	known := b.meta.Load()
-	if r.Waiting || !known.covers(r, time.Now()) {
+	if r.Waiting && called != concerns || !known.covers(r, time.Now()) {
 		known = nil
 	}
 	var last looked
@@ -125,12 +138,14 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 			b.reserved.Store(true)
 			reserveForWriter(ctx, s, r)
 		}
-		if r.Waiting && last.mustQueue {
+		if last.mustQueue && b.waiters.mayEnqueue(r) {
 			b.waiters.enqueue(ctx, s, r.Key)
 		}
 		return driver.Grant{}, a.Held()
 	}
-	b.waiters.granted(r.Key)
+	if b.waiters.granted(r, called) && r.Shared {
+		b.waiters.callNext(ctx, s, r.Key)
+	}
 	return sqlbase.GrantOf(r, a), nil
 }
 
@@ -416,12 +431,13 @@ func (b *Backend) handOver(ctx context.Context, s *server, from driver.Grant, r 
 }
 
 // Notify records that this process waits for key, and sends nothing. When an attempt is refused later, Acquire adds
-// this process to the queue of key, so that a release reserves the lock for this process. Notify never calls the
-// function wake, because neither server can notify a client. So the waiter has to poll.
-func (b *Backend) Notify(_ context.Context, key driver.Key, _ func()) (stop func(), err error) {
-	b.waiters.join(key)
+// this process to the queue of key. A release then reserves the lock for the first process of the queue, and wakes that
+// process. If a lease expires, no waiter is woken.
+func (b *Backend) Notify(_ context.Context, key driver.Key, wake func()) (stop func(), err error) {
+	c := &caller{wake}
+	b.waiters.join(key, c)
 	return func() {
-		if !b.waiters.leave(key) {
+		if !b.waiters.leave(key, c) {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)

@@ -23,6 +23,12 @@ const (
 	rowLockedNoWait = 3572
 )
 
+// These error numbers are expected results of the statements of an ear.
+const (
+	queryInterrupted = 1317
+	notTheOwner      = 1095 // the session belongs to another user
+)
+
 // transient reports whether the server has undone the statement and a retry may succeed.
 func transient(err error) bool {
 	switch sqlerror.MySQL(err) {
@@ -47,9 +53,9 @@ func uncertain(number uint16) bool {
 		return true
 	}
 	switch number {
-	case 1053, // server shutdown in progress
+	case queryInterrupted,
+		1053, // server shutdown in progress
 		1180,       // error during commit
-		1317,       // query interrupted
 		1927,       // connection killed (MariaDB)
 		1969,       // max_statement_time (MariaDB)
 		3024,       // max_execution_time

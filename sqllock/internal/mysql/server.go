@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,12 +25,13 @@ type server struct {
 	mariadb          bool
 	timeoutUndoesAll bool // whether a time-out while waiting for a row undoes the whole transaction (innodb_rollback_on_timeout)
 
-	timedOut *atomic.Int64 // the last time-out of a statement that may wait for a row, in nanoseconds since 1970
+	timedOut  *atomic.Int64 // the last time-out of a statement that may wait for a row, in nanoseconds since 1970
+	forbidden *atomic.Bool  // whether a call was refused because the ear belongs to another user
 }
 
 // detect reads whether db connects to MySQL or MariaDB, and loads the statements for that server.
 func detect(ctx context.Context, db *sql.DB, q sqlbase.Querier, t sqltable.Table) (*server, error) {
-	s := &server{db: db, q: q, sql: t.Statements(files, "sql/mysql", "`"), timedOut: new(atomic.Int64)}
+	s := &server{db: db, q: q, sql: t.Statements(files, "sql/mysql", "`"), timedOut: new(atomic.Int64), forbidden: new(atomic.Bool)}
 	var version, literals string
 	if _, err := sqlbase.QueryOne(ctx, sqlbase.On(db), s.sql["server"], nil, &version, &s.timeoutUndoesAll, &literals); err != nil {
 		return nil, driver.NotApplied(fmt.Errorf("read the server's version: %w", err))
@@ -99,7 +101,8 @@ var errRowLocked = errors.New("the row is locked by another transaction")
 const patience = time.Second
 
 // end runs a statement that ends a grant. If the statement changes no row, the function why reads the reason. end
-// retries while another transaction has locked the row, for at most patience.
+// retries while another transaction has locked the row, for at most patience. If the lock is then reserved for a
+// process, end wakes that process.
 func (s *server) end(ctx context.Context, verb string, args []any, why func(*sqlbase.Answer) (found bool, err error)) error {
 	again := func(err error) bool { return errors.Is(err, errRowLocked) || transient(err) }
 	return sqlbase.RetryWithin(ctx, patience, again, func() error {
@@ -110,6 +113,7 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 		// The server counts only rows whose values change. This statement changes the nonce or the token of each row that
 		// matches, so the count is zero only if no row matches.
 		if done.Affected > 0 {
+			s.call(ctx, done.LastID)
 			return nil
 		}
 		var a sqlbase.Answer
@@ -130,6 +134,26 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 		}
 	})
 }
+
+// callLimit bounds the statement that wakes a process, which delays the end of a release.
+const callLimit = 250 * time.Millisecond
+
+// call wakes the waiters of the process that has the ear with the given number. If the number is zero, there is no such
+// process. call does not report an error, because the waiters of a process that is not woken poll.
+func (s *server) call(ctx context.Context, ear int64) {
+	if ear == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	_, err := s.q.Exec(ctx, strings.Replace(s.sql["call"], noEar, fmt.Sprintf("%0*x", len(noEar), ear), 1))
+	if sqlerror.MySQL(err) == notTheOwner {
+		s.forbidden.Store(true)
+	}
+}
+
+// noEar is the number in call.sql, which the number of the ear replaces.
+const noEar = "000000000000"
 
 // briefFor is the period after a time-out in which each statement waits for a locked row for at most one second. For
 // up to innodb_lock_wait_timeout (50 s by default), the server may still keep the session of the statement that timed

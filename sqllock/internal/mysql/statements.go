@@ -48,6 +48,9 @@ func (p *preparedQuerier) Query(ctx context.Context, statement string, args []an
 }
 
 func (p *preparedQuerier) Exec(ctx context.Context, statement string, args ...any) (sqlbase.Result, error) {
+	if len(args) == 0 { // takes one round trip without preparing
+		return sqlbase.On(p.db).Exec(ctx, statement)
+	}
 	s, err := p.prepared(ctx, statement)
 	if err != nil {
 		return sqlbase.Result{}, err

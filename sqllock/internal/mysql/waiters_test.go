@@ -14,9 +14,22 @@ import (
 // waits makes b wait for the lock of r. It sends a refused request, which adds b to the end of the queue.
 func waits(t *testing.T, b *Backend, r driver.Request) (held *driver.Held, stop func()) {
 	t.Helper()
+	t.Cleanup(func() { dies(b) })
 	stop, err := b.Notify(limited(t), r.Key, func() {})
 	require.NoError(t, err)
 	return refusedAgain(t, b, r), stop
+}
+
+// dies ends the goroutine of b's ear, as the death of b's process would. The process stays in the queue.
+func dies(b *Backend) {
+	e := b.waiters.ear
+	e.mu.Lock()
+	ended := e.ended
+	e.stop()
+	e.mu.Unlock()
+	if ended != nil {
+		<-ended
+	}
 }
 
 func refusedAgain(t *testing.T, b *Backend, r driver.Request) *driver.Held {
@@ -187,7 +200,8 @@ func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		dead, other := on(f.db), on(f.db)
 		g := mustAcquire(t, f, request("a"))
-		_, _ = waits(t, dead, request("a"))
+		waits(t, dead, request("a"))
+		dies(dead)
 		_, stop := waits(t, other, request("a"))
 		stop = sync.OnceFunc(stop)
 		defer stop()
@@ -211,11 +225,13 @@ func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 		require.NoError(t, f.Release(limited(t), g))
 		g = mustAcquire(t, f, request("a"))
 
-		_, _ = waits(t, dead, request("a"))
+		waits(t, dead, request("a"))
+		dies(dead)
 		f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = next_seen_at - INTERVAL 3 SECOND WHERE name = 'a'")
 		require.NoError(t, f.Release(limited(t), g))
 		g = mustAcquire(t, f, request("a"))
-		_, _ = waits(t, dead, request("a"))
+		waits(t, dead, request("a"))
+		dies(dead)
 		f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = next_seen_at - INTERVAL 3 SECOND WHERE name = 'a'")
 		assert.Zero(t, refusedAgain(t, other, request("a")).Ahead, "one that was not seen is not next")
 		require.NoError(t, f.Release(limited(t), g))

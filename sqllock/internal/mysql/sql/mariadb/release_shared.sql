@@ -1,5 +1,5 @@
 -- Parameters: in this order: the path of the share, twice; namespace; name; token (0 means any epoch); the path of the share. Names are in base64.
--- Result: one row changed if the share was ended. If no row changed, share_released_before.sql reads the reason. Error 1205: another transaction has locked the row.
+-- Result: one row changed if the share was ended. If the lock is then reserved, LAST_INSERT_ID is the number of an ear, as in release.sql. If no row changed, share_released_before.sql reads the reason. Error 1205: another transaction has locked the row.
 -- Promise: ends only this share. If other shares have not expired, the lock stays shared until the last of them expires. Otherwise the lock is released as by release.sql. Assignments are evaluated from left to right. So an assignment reads the new value of expires_at, which says whether the lock stays shared, and reads the old value of held_until. The statement waits for at most one second for a transaction that has locked the row. The statement sets sql_mode, because in some modes (SIMULTANEOUS_ASSIGNMENT, ORACLE) assignments are not evaluated from left to right.
 SET STATEMENT innodb_lock_wait_timeout = 1, sql_big_selects = 1, sql_mode = 'STRICT_ALL_TABLES' FOR
 UPDATE rowlock_lease AS l
@@ -10,7 +10,8 @@ UPDATE rowlock_lease AS l
                           us BIGINT PATH '$')) AS v
                 WHERE v.us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) MICROSECOND, NULL),
            LEAST(expires_at, UTC_TIMESTAMP(6))),
-       reserved_for = IF(expires_at <= UTC_TIMESTAMP(6) AND held_until > UTC_TIMESTAMP(6) AND next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND,
+       reserved_for = IF(expires_at <= UTC_TIMESTAMP(6) AND held_until > UTC_TIMESTAMP(6) AND next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND
+           AND LAST_INSERT_ID(CONV(SUBSTRING(waiters, 25, 12), 16, 10)) >= 0,
            LEFT(waiters, 36), NULL),
        held_until = CASE
            WHEN expires_at > UTC_TIMESTAMP(6) THEN expires_at

@@ -1,0 +1,227 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/internal/backoff"
+	"github.com/rowlock/rowlock/internal/sqlerror"
+	"github.com/rowlock/rowlock/internal/sqlhandle"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
+)
+
+const (
+	earPrefix  = "rowlock ear "   // the name of an ear's lock is this text and the last 12 digits of the id of its process
+	earSleep   = 10 * time.Second // how long one statement of the ear sleeps at most
+	earLimit   = 5 * time.Second  // bounds each other statement of the ear, and how late the end of a sleep may be reported
+	silentFor  = time.Minute      // how long waiters poll if releases do not call the ear
+	mostMissed = 3                // after so many grants in a row without a call, the ear counts as not called
+)
+
+// ear wakes the waiters of this process. It keeps one connection outside the pool, which sleeps in a statement on the
+// server. The connection holds a named lock, so that a release in another process can find it, and end the statement
+// with KILL QUERY (call.sql). The ear's goroutine runs while there are waiters, and for [sqlbase.IdleLimit] afterwards.
+type ear struct {
+	lock   string                                 // the name of the lock that the connection holds
+	open   func() *sql.DB                         // opens a handle of one connection; nil if it is unknown how the pool opens connections
+	sleep  time.Duration                          // how long one statement sleeps
+	server func(context.Context) (*server, error) // returns the statements of the server
+	wake   func(called bool)                      // wakes the waiters; the parameter says whether a release has called the ear
+
+	mu     sync.Mutex
+	state  hearing
+	end    context.CancelFunc // ends the goroutine; nil if no goroutine runs for a waiter
+	ended  chan struct{}      // closed when the goroutine has ended
+	idle   *time.Timer        // ends the goroutine unless there is a waiter before; nil while there is a waiter
+	missed int                // the number of grants in a row for which no release has called the ear
+	until  time.Time          // until this time the ear counts as not called
+}
+
+// hearing is the state of an ear.
+type hearing int
+
+const (
+	earOff     hearing = iota // no goroutine runs
+	earOpening                // the first connection is being opened
+	earOpen                   // the connection sleeps, or is about to
+	earFailed                 // there is no connection, and the next attempt to open one will follow
+)
+
+func newEar(db *sql.DB, process string, server func(context.Context) (*server, error), wake func(called bool)) *ear {
+	e := &ear{lock: earPrefix + process[24:], sleep: earSleep, server: server, wake: wake}
+	if sqlhandle.Connector(db) != nil {
+		e.open = func() *sql.DB { return sqlhandle.OpenOne(db, sqlbase.ConnectLimit) }
+	}
+	if limit := sqlhandle.ReadTimeout(db); limit > 0 {
+		e.sleep = min(e.sleep, limit/2)
+	}
+	return e
+}
+
+// start starts the goroutine, unless it runs. It must be called for each new waiter.
+func (e *ear) start() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = nil
+	if e.end != nil || e.open == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	e.end, e.ended, e.state = cancel, make(chan struct{}), earOpening
+	go e.run(ctx, e.ended)
+}
+
+// rest records that no waiter is left. The goroutine ends if no waiter comes within [sqlbase.IdleLimit].
+func (e *ear) rest() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.end == nil {
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(sqlbase.IdleLimit, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.idle == timer {
+			e.stop()
+		}
+	})
+	e.idle = timer
+}
+
+// stop makes the goroutine end. The caller holds mu.
+func (e *ear) stop() {
+	if e.end != nil {
+		e.end()
+	}
+	if e.idle != nil {
+		e.idle.Stop()
+	}
+	e.end, e.idle, e.state = nil, nil, earOff
+}
+
+// closeIdle ends the goroutine if there is no waiter. It returns when the connection is closed or ctx ends.
+func (e *ear) closeIdle(ctx context.Context) {
+	e.mu.Lock()
+	if e.idle != nil {
+		e.stop()
+	}
+	stopped, ended := e.end == nil, e.ended
+	e.mu.Unlock()
+	if ended == nil || !stopped {
+		return
+	}
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
+
+// hears reports whether a release can wake the waiters of this process, as far as that is known.
+func (e *ear) hears() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open != nil && e.state != earFailed && time.Now().After(e.until)
+}
+
+// granted records a grant to a waiter in the queue, and whether a release had called the ear before. If releases often
+// fail to call the ear, waiters poll for a while as if there was no ear. That is so if the holders run an earlier
+// version, or as another database user who may not end the ear's statement.
+func (e *ear) granted(called bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if called {
+		e.missed, e.until = 0, time.Time{}
+		return
+	}
+	if e.missed++; e.missed >= mostMissed {
+		e.missed, e.until = 0, time.Now().Add(silentFor)
+	}
+}
+
+// run serves one connection after another until ctx ends.
+func (e *ear) run(ctx context.Context, ended chan<- struct{}) {
+	defer close(ended)
+	first := backoff.Backoff{Next: 100 * time.Millisecond, Most: time.Minute}
+	for retry := first; ctx.Err() == nil; backoff.Sleep(ctx, retry.Step()) {
+		if e.listen(ctx) {
+			retry = first
+		}
+		e.enter(ctx, earFailed)
+	}
+}
+
+// enter sets the state, unless ctx has ended: another goroutine may then serve the ear.
+func (e *ear) enter(ctx context.Context, state hearing) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if ctx.Err() == nil {
+		e.state = state
+	}
+}
+
+// listen opens a connection and sleeps on it until it fails or ctx ends. It reports whether a sleep has succeeded.
+// When the connection is open, listen wakes the waiters, because earlier calls were lost.
+func (e *ear) listen(ctx context.Context) (slept bool) {
+	one := e.open()
+	defer one.Close() // the connection is never used again, because it holds the ear's lock
+	conn, sleep, err := e.begin(ctx, one)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	e.enter(ctx, earOpen)
+	e.wake(false)
+	for ; ; slept = true {
+		called, err := e.nap(ctx, sleep)
+		switch {
+		case err != nil:
+			return slept
+		case called:
+			e.wake(true)
+		}
+	}
+}
+
+var errEarTaken = errors.New("the connection of an earlier ear has not ended yet")
+
+// begin opens a connection, acquires the ear's lock on it, and prepares the statement that sleeps.
+func (e *ear) begin(ctx context.Context, one *sql.DB) (_ *sql.Conn, sleep *sql.Stmt, err error) {
+	ctx, cancel := context.WithTimeout(ctx, earLimit)
+	defer cancel()
+	s, err := e.server(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := one.Conn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var mine bool
+	_, err = sqlbase.QueryOne(ctx, sqlbase.On(conn), s.sql["open_ear"], []any{e.lock}, &mine)
+	if err == nil && !mine {
+		err = errEarTaken
+	}
+	if err == nil {
+		sleep, err = conn.PrepareContext(ctx, s.sql["sleep"])
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	return conn, sleep, nil
+}
+
+// nap sleeps once, and reports whether a release has ended the sleep.
+func (e *ear) nap(ctx context.Context, sleep *sql.Stmt) (called bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.sleep+earLimit)
+	defer cancel()
+	err = sleep.QueryRowContext(ctx, e.sleep.Seconds()).Scan(&called)
+	if sqlerror.MySQL(err) == queryInterrupted {
+		return true, nil
+	}
+	return called, err
+}
