@@ -33,7 +33,7 @@ var long = plan{
 	cycles: runs{9, 200 * time.Millisecond}, fences: runs{7, 200 * time.Millisecond}, sizes: runs{9, 300 * time.Millisecond}, many: runs{3, 500 * time.Millisecond}, nodes: runs{1, 5 * time.Second}, candidates: []int{1, 8, 50},
 	handOver: runs{3, 300 * time.Millisecond}, herds: runs{3, 500 * time.Millisecond}, contenders: []int{2, 8, 100}, herd: 1000, patience: 4 * time.Second,
 	ttl: 3 * time.Second, deaths: 3,
-	leases: 10_000, hold: time.Minute, waiters: 200, parks: 20 * time.Second, starts: runs{5, 500 * time.Millisecond},
+	leases: 10_000, hold: time.Minute, waiters: 200, parks: 15 * time.Second, starts: runs{5, 500 * time.Millisecond},
 	rows: []int{1, 1000, 1_000_000}, clients: []int{1, 4, 16, 64}, churn: []int{1000, 10_000, 100_000, 1_000_000},
 }
 
