@@ -3,6 +3,7 @@ package rowlock
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -70,7 +71,7 @@ func (w *waiter) reachFront() (*Lease, verdict) {
 	case ctx.Err() != nil:
 		return nil, stop
 	case w.behindHolder():
-		return w.rest(w.poll.next(nil, true))
+		return w.rest(w.poll.next(nil, byHolder))
 	}
 	return nil, again
 }
@@ -94,8 +95,7 @@ func (w *waiter) askAndRest() (le *Lease, next verdict) {
 			return nil, again // the name may have become free before the subscription began
 		}
 	}
-	woken := waited || w.behindHolder() || w.place.notified() && w.locker.Capabilities().Wakes
-	pause := w.poll.next(w.refusal, woken)
+	pause := w.poll.next(w.refusal, w.wokenBy(waited))
 	if waited {
 		pause -= time.Since(began)
 	}
@@ -158,6 +158,21 @@ func (w *waiter) subscribe() bool {
 // the waiter detects that by polling.
 func (w *waiter) behindHolder() bool {
 	return w.place.ahead > 0 && w.held != nil && w.locker.handing != nil && w.place.predecessorHolds()
+}
+
+// wokenBy returns what wakes the waiter while it rests. The parameter waited says that the waiter has waited in the
+// store's queue, which wakes it again.
+func (w *waiter) wokenBy(waited bool) waker {
+	switch {
+	case waited || w.behindHolder():
+		return byHolder
+	case !w.place.notified() || !w.locker.Capabilities().Wakes:
+		return byNobody
+	case w.refusal != nil && w.refusal.Listed:
+		return byStore
+	default:
+		return bySubscription
+	}
 }
 
 // rest waits until d has passed, the waiter is woken, its wait ends, or a release hands the name over.
@@ -227,10 +242,24 @@ func (w *waiter) acceptHandOver(o handOver) (*Lease, verdict) {
 	return nil, again
 }
 
-// Bounds of the delay between two requests of a waiter that the store does not notify.
+// Bounds of the delay between two requests of a waiter.
 const (
 	shortestPoll = 4 * time.Millisecond
 	longestPoll  = time.Second // without jitter; with jitter, 1.5 s at most
+
+	// A waiter that the store has listed rests for 12 to 20 seconds.
+	listedPoll   = 12 * time.Second
+	listedJitter = 8 * time.Second
+)
+
+// waker says what wakes a waiter that rests.
+type waker int
+
+const (
+	byNobody       waker = iota
+	byHolder             // the release of a holder of this process, or the store's queue
+	bySubscription       // a notification of the store
+	byStore              // the same, and the store has listed the waiter
 )
 
 // poll chooses the delay between two requests. A name that has been held for long will probably be held for longer. So
@@ -250,18 +279,20 @@ func newPoll() poll {
 	return poll{backoff: backoff.Backoff{Next: 20 * time.Millisecond, Most: longestPoll}}
 }
 
-// next returns how long to rest after a refusal, or after a request without a reply (held is nil).
-// The parameter woken says that a notification or a release wakes the waiter, so that polling only covers a lost
-// notification.
-func (p *poll) next(held *driver.Held, woken bool) time.Duration {
+// next returns how long to rest after a refusal, or after a request without a reply (held is nil). If something wakes
+// the waiter, polling only covers a lost notification and the expiry of the lease.
+func (p *poll) next(held *driver.Held, by waker) time.Duration {
 	if held == nil {
 		return p.backoff.Step()
+	}
+	if by == byStore {
+		return listed(held)
 	}
 	if p.from.IsZero() || held.Ahead != p.ahead {
 		p.ahead, p.from = held.Ahead, time.Now()
 	}
 	var pause time.Duration
-	if woken || held.Since <= 0 || held.Reason == driver.Contended { // the field Since does not predict how long a contended name stays contended
+	if by != byNobody || held.Since <= 0 || held.Reason == driver.Contended { // the field Since does not predict how long a contended name stays contended
 		pause = p.backoff.Step()
 	} else {
 		place := time.Duration(held.Ahead) + 1
@@ -270,6 +301,21 @@ func (p *poll) next(held *driver.Held, woken bool) time.Duration {
 	}
 	if held.ExpiresIn > 0 && (held.Reason != driver.Reserved || held.Ahead == 0) {
 		pause = min(pause, held.ExpiresIn+backoff.Jitter(5*time.Millisecond))
+	}
+	return pause
+}
+
+// listed returns how long a waiter rests that the store has listed: until the lease or the reservation ends, but not for
+// too long, because a notification may be lost. While the name is reserved for another waiter, the waiters further
+// behind rest longer.
+func listed(held *driver.Held) time.Duration {
+	pause := listedPoll + rand.N(listedJitter)
+	if held.ExpiresIn > 0 {
+		jitter := 5 * time.Millisecond
+		if held.Reason == driver.Reserved {
+			jitter += time.Duration(min(held.Ahead, 100)) * 25 * time.Millisecond
+		}
+		pause = min(pause, held.ExpiresIn+backoff.Jitter(jitter))
 	}
 	return pause
 }

@@ -74,7 +74,7 @@ func openGoose(driver string, at []string) (*sql.DB, error) {
 
 // gooseSession is goose's advisory lock. Each waiter of this lock has its own connection and polls once a second.
 func gooseSession() lock {
-	return lock{name: "goose's session lock, every second", kind: report.Peer, floor: waitingAdvisory, most: 150,
+	return lock{name: "goose's session lock, every second", kind: report.Peer, floor: waitingAdvisory, most: 250,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {
 			db, err := sql.Open("pgx", at[0])
 			if err != nil {

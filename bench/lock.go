@@ -33,6 +33,7 @@ type task struct {
 	Name    string
 	Members int
 	TTL     time.Duration // 0 means the default of the library
+	Pool    int           // if not 0, each member has its own client, with at most this number of connections in each pool
 	Slots   int           // if not 0, each member acquires any of this number of slots; only for rowlock
 }
 
@@ -54,6 +55,9 @@ type held struct {
 }
 
 func (l lock) join(ctx context.Context, at []string, t task) (*party, error) {
+	if t.Pool > 0 {
+		return l.apart(ctx, at, t)
+	}
 	if l.backend == nil {
 		return l.open(ctx, at, t)
 	}

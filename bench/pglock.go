@@ -59,7 +59,7 @@ func preparePglock(at []string) error {
 
 // goPglockPeer is allisson/go-pglock. Its waiters wait in the server's queue, each on its own connection.
 func goPglockPeer() lock {
-	return lock{name: "go-pglock, waits in the server", kind: report.Peer, floor: waitingAdvisory, most: 150,
+	return lock{name: "go-pglock, waits in the server", kind: report.Peer, floor: waitingAdvisory, most: 250,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {
 			db, err := sql.Open("pgx", at[0])
 			if err != nil {

@@ -113,7 +113,14 @@ func preparePostgres(ctx context.Context, at []string) error {
 
 func byPgx[B driver.Backend](backend func(*pgxpool.Pool) B) func(context.Context, []string) (driver.Backend, func(), error) {
 	return func(ctx context.Context, at []string) (driver.Backend, func(), error) {
-		pool, err := pgxpool.New(ctx, at[0])
+		config, err := pgxpool.ParseConfig(at[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		if poolLimit > 0 {
+			config.MaxConns = int32(poolLimit)
+		}
+		pool, err := pgxpool.NewWithConfig(ctx, config)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -30,7 +30,7 @@ func redisStore() store {
 		modules: []string{"github.com/redis/go-redis/v9", "github.com/bsm/redislock", "github.com/go-redsync/redsync/v4", "github.com/redis/rueidis"},
 		locks: []lock{
 			byRedis(lock{name: bareRedis, kind: report.Floor, floor: bareRedis, alone: true}, setNX),
-			byRedis(lock{name: baton, kind: report.Floor, floor: baton, most: 100}, passBaton),
+			byRedis(lock{name: baton, kind: report.Floor, floor: baton, most: 250}, passBaton),
 			ours("one server", bareRedis, func(_ context.Context, at []string) (driver.Backend, func(), error) {
 				client, err := openRedis(at[0])
 				if err != nil {
@@ -62,7 +62,7 @@ func openRedis(url string) (*redis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.ContextTimeoutEnabled = true
+	options.ContextTimeoutEnabled, options.PoolSize = true, poolLimit
 	return redis.NewClient(options), nil
 }
 

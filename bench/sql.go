@@ -68,6 +68,7 @@ func bySQL[B driver.Backend](driverName string, backend func(*sql.DB) B) func(co
 			return nil, nil, err
 		}
 		db.SetMaxIdleConns(16) // with the default of 2, AcquireAll of three names would open a connection each time
+		db.SetMaxOpenConns(poolLimit)
 		return backend(db), func() { _ = db.Close() }, nil
 	}
 }
@@ -76,7 +77,7 @@ func bySQL[B driver.Backend](driverName string, backend func(*sql.DB) B) func(co
 // on a connection for each member. The server itself keeps the queue of waiters, so no lock in that server can be
 // faster.
 func waitingStatements(name, driver string, take, give func(lock string) string) lock {
-	return lock{name: name, kind: report.Floor, floor: name, most: 150,
+	return lock{name: name, kind: report.Floor, floor: name, most: 250,
 		open: func(ctx context.Context, at []string, t task) (*party, error) {
 			db, err := sql.Open(driver, at[0])
 			if err != nil {

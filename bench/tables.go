@@ -67,6 +67,14 @@ func tables() []table {
 			[]report.Column{report.Of("leases", "leases", report.Count), report.Of("still held", "still", report.Count),
 				report.Of("requests per s", "counted_per_s", report.Tenths), report.Of("goroutines", "goroutines", report.Count),
 				report.Of("connections", "connections", report.Count), report.Of("memory for each", "each_bytes", report.Bytes)}},
+		{"parked", []string{"postgres", "mysql", "mariadb", "redis", "redlock", "etcd", "zookeeper"}, false,
+			func(p plan) string {
+				return fmt.Sprintf("%d clients with a pool of %d each, in %d processes; requests of %s, then %d hand-overs", p.waiters, ownPool, mostProcesses, p.parks, handed)
+			}, (*bench).parked,
+			[]report.Column{report.Of("requests per s while all wait", "parked_per_s", report.Tenths),
+				report.Of("of one waiter in 10 s", "parked_each", report.Tenths), p50, p99, counted}},
+		{"start", []string{"sqlite", "postgres"}, false, func(p plan) string { return p.starts.String() }, (*bench).starts,
+			[]report.Column{p50, p99, report.Ratio("ratio to flock (min–max)")}},
 		{"fence", databases, false, func(p plan) string { return p.fences.String() }, (*bench).fences,
 			[]report.Column{perS, report.Ratio("ratio (min–max)"), ofP50, p50, p99}},
 		{"rows", databases, false, func(p plan) string { return p.sizes.String() }, (*bench).sizes,

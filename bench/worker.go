@@ -24,6 +24,7 @@ const hold = time.Millisecond
 const (
 	relayRole = "relay" // all members repeatedly acquire, hold for a moment and release
 	keepRole  = "keep"  // the member acquires once, and reports when it loses the lock
+	parkRole  = "park"  // the first holder waits for the command free; then each member acquires, holds for a moment and releases once
 	manyRole  = "many"  // the process holds one lease for each member, each with its own name
 )
 
@@ -38,20 +39,21 @@ type job struct {
 }
 
 // worker is one process of a crowd. It writes each event as a line with the kind of event, the member, the time and the slot.
-// It reads the commands start, go, greedy and stop, one per line. The command "go" has the number of a member
+// It reads the commands start, go, free, greedy and stop, one per line. The command "go" has the number of a member
 // that may request the lock again, because another member has acquired it.
 type worker struct {
 	job    job
 	out    io.Writer
 	mu     sync.Mutex
 	passed []chan struct{} // one channel for each member; a value in it lets the member request the lock again
+	free   chan struct{}   // closed by the command free
 	greedy chan struct{}   // closed by the command greedy; after that, members request the lock again immediately
 }
 
 // work is the main function of a worker.
 func work(in io.Reader, out io.Writer) error {
 	commands := bufio.NewScanner(in)
-	w := &worker{out: out, greedy: make(chan struct{})}
+	w := &worker{out: out, free: make(chan struct{}), greedy: make(chan struct{})}
 	if !commands.Scan() {
 		return errors.New("the worker got no job")
 	}
@@ -90,13 +92,15 @@ func work(in io.Reader, out io.Writer) error {
 
 // obey executes commands until it reads stop, or until the process that sends them has ended.
 func (w *worker) obey(commands *bufio.Scanner, cancel, start func()) {
-	greedy := sync.OnceFunc(func() { close(w.greedy) })
+	greedy, free := sync.OnceFunc(func() { close(w.greedy) }), sync.OnceFunc(func() { close(w.free) })
 	for commands.Scan() {
 		switch command, argument, _ := strings.Cut(commands.Text(), " "); command {
 		case "start":
 			start()
 		case "greedy":
 			greedy()
+		case "free":
+			free()
 		case "go":
 			if member, err := strconv.Atoi(argument); err == nil {
 				select {
@@ -143,8 +147,11 @@ func (w *worker) leg(ctx context.Context, i int, acquire acquirer) error {
 		return err
 	}
 	w.say("got", i, h.slot, time.Now())
-	if w.job.Role == keepRole {
+	switch w.job.Role {
+	case keepRole:
 		return w.keep(ctx, i, h)
+	case parkRole:
+		return w.wait(ctx, i, h)
 	}
 	select {
 	case <-time.After(hold):

@@ -28,6 +28,13 @@ type Held struct {
 	// A retry with the same nonce returns the grant. A waiter that gives up calls Release with that nonce and a zero
 	// token, which also withdraws the request.
 	Pending bool
+
+	// Listed reports that the store has listed the caller as a waiter, and notifies it when the key may be free. The
+	// engine then polls seldom: after 20 seconds at the latest, or when the time of ExpiresIn is over. So the store must
+	// keep the caller listed for longer than that. A backend does not set Listed if nobody is notified when the reason
+	// of the refusal ends, or while its connection for notifications is lost. When it has lost that connection, it wakes
+	// all waiters, so that they begin to poll more often.
+	Listed bool
 }
 
 // Error returns a text with the reason and the fields that the store has reported. Fields can be unknown: for example,

@@ -40,7 +40,9 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		if err != nil {
 			return driver.Grant{}, err
 		}
-		return driver.Grant{}, a.Held()
+		held := a.Held()
+		held.Listed = waiter != "" && held.Ahead < mostListed && b.wakes.Hears()
+		return driver.Grant{}, held
 	}
 	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared}
 	if confirmed < b.options.replicas {

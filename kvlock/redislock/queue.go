@@ -8,6 +8,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
+// mostListed is the largest number of waiters in a queue. Further waiters only poll.
+const mostListed = 10_000
+
 // leaveLimit is the timeout of the request that removes a waiter from the queue.
 const leaveLimit = time.Second
 

@@ -59,8 +59,8 @@ func TestAReleaseCallsWhoHasWaitedLongest(t *testing.T) {
 	testReleaseCalls(t, opener(t, primary.Addr), redislock.Replicated(1, 2*time.Second))
 }
 
-// A waiter whose connection has ended is not notified, so a killed waiter does not delay the others. A waiter that has
-// sent no request for three seconds is not notified either.
+// A waiter whose connection has ended is not notified, so a killed waiter does not delay the others. A waiter whose
+// request has been due for three seconds is not notified either.
 func TestADeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -71,7 +71,7 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 	admin := redistest.Connect(t, addr)
 	require.NoError(t, all[0].client.Close())
 	require.Eventually(t, func() bool { return len(subscriptions(t, admin)) == 2 }, redistest.AtMost, time.Millisecond)
-	seen(t, admin, all[1].Waiter(), -3*time.Second)
+	seen(t, admin, all[1].Waiter(), -25*time.Second)
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[2].called(t)
 	stretch(t, admin)
@@ -104,6 +104,27 @@ func testReservationEnds(t *testing.T, open func() redis.UniversalClient, distur
 	g = all[1].take(t)
 	all[1].stop()
 	require.NoError(t, all[1].Release(t.Context(), g))
+}
+
+// If the first waiter does not acquire the lock, the second waiter is woken when the reservation has ended. If the first
+// waiter does, and releases the lock at once, the second waiter is woken by that release, and the third waiter is not.
+func TestTheSecondWaiterIsWokenWhenTheFirstDoesNotCome(t *testing.T) {
+	t.Parallel()
+	open := opener(t, redistest.Start(t).Addr)
+	holder := redislock.New(open())
+	g := redistest.Acquire(t, holder, redistest.Request("job"))
+	all := line(t, 3, open)
+	released := time.Now()
+	require.NoError(t, holder.Release(t.Context(), g))
+	all[0].called(t)
+	all[1].called(t)
+	assert.GreaterOrEqual(t, time.Since(released), 50*time.Millisecond)
+	r := redistest.Request("job")
+	r.Waiting = true
+	g = redistest.Acquire(t, all[1], r)
+	assert.Empty(t, all[2].woken)
+	require.NoError(t, all[1].Release(t.Context(), g))
+	all[2].called(t)
 }
 
 func TestAWaiterThatDoesNotComeCostsOneReservation(t *testing.T) {

@@ -16,6 +16,7 @@ type Subscriber struct {
 	mu           sync.Mutex
 	topics       map[string]*Topic
 	changed      chan struct{} // wakes the method run after a change of topics (capacity 1); nil while that method does not run
+	lost         bool          // the connection has ended, and the next one has confirmed no subscription yet
 	refusal      error         // the server's last reply to SUBSCRIBE, if it was a refusal
 	refusedUntil time.Time
 }
@@ -26,14 +27,16 @@ type Topic struct {
 	ready   chan struct{} // closed when the server has confirmed or refused the subscription
 	refusal error         // set before ready is closed; nil if the server confirmed
 	once    sync.Once
-	left    time.Time // when the last waiter left
+	left    time.Time   // when the last waiter left
+	second  *time.Timer // wakes the waiters if the process before this one does not acquire the lock; nil if there is none
 }
 
 // Waiter waits for messages on a channel. Its Wake must not block.
 type Waiter struct{ Wake func() }
 
 // NewSubscriber returns a subscriber without a connection. The parameter own is a channel to which only this process
-// subscribes, or an empty text. A message on that channel contains the name of the channel whose waiters must be woken.
+// subscribes, or an empty text. A message on that channel contains the name of the channel whose waiters must be woken,
+// now, or, after the word "next", if no such message follows soon.
 func NewSubscriber(client redis.UniversalClient, own string) *Subscriber {
 	return &Subscriber{client: client, own: own}
 }
@@ -111,6 +114,7 @@ func (s *Subscriber) Remove(channel string, w *Waiter) {
 	}
 	delete(t.waiters, w)
 	if len(t.waiters) == 0 {
+		t.cancelSecond()
 		t.left = time.Now()
 		s.change()
 	}
@@ -133,9 +137,31 @@ func (s *Subscriber) drop(since time.Duration) {
 	}
 }
 
+// Hears reports whether messages arrive, as far as that is known. It returns false while the connection is lost or the
+// server refuses subscriptions.
+func (s *Subscriber) Hears() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.lost && s.refusedFor() <= 0
+}
+
+// lose records that the connection has ended, and wakes all waiters, which then poll more often.
+func (s *Subscriber) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = true
+	for _, t := range s.topics {
+		t.wake()
+	}
+}
+
+// wake wakes the waiters of channel. The parameter confirmed says that the server has confirmed the subscription.
 func (s *Subscriber) wake(channel string, confirmed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if confirmed {
+		s.lost = false
+	}
 	t := s.topics[channel]
 	if t == nil {
 		return
@@ -143,8 +169,37 @@ func (s *Subscriber) wake(channel string, confirmed bool) {
 	if confirmed {
 		t.once.Do(func() { close(t.ready) })
 	}
-	for w := range t.waiters { // Wake does not block
+	t.wake()
+}
+
+// secondChance is the delay after which the second process of a queue sends a request, if it was not notified. The lock
+// was reserved for the first process for 50 ms.
+const secondChance = 55 * time.Millisecond
+
+// wakeLater wakes the waiters of channel after secondChance, unless they are woken before.
+func (s *Subscriber) wakeLater(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topics[channel]
+	if t == nil {
+		return
+	}
+	t.cancelSecond()
+	t.second = time.AfterFunc(secondChance, func() { s.wake(channel, false) })
+}
+
+// wake calls the function Wake of each waiter, which does not block. The caller holds the subscriber's mu.
+func (t *Topic) wake() {
+	t.cancelSecond()
+	for w := range t.waiters {
 		w.Wake()
+	}
+}
+
+func (t *Topic) cancelSecond() {
+	if t.second != nil {
+		t.second.Stop()
+		t.second = nil
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,8 +14,9 @@ import (
 )
 
 const (
-	silence        = 2 * time.Second // if no message arrives for this time, a PING checks the connection
-	subscribeLimit = 5 * time.Second // timeout of one SUBSCRIBE or UNSUBSCRIBE
+	silence        = 30 * time.Second // if no message arrives for this time, a PING checks the connection
+	pongLimit      = 2 * time.Second  // the longest wait for the reply to a PING
+	subscribeLimit = 5 * time.Second  // timeout of one SUBSCRIBE or UNSUBSCRIBE
 	reconnectPause = 100 * time.Millisecond
 	refusedPause   = time.Minute            // how long a refusal to subscribe is remembered
 	linger         = 250 * time.Millisecond // how long a topic without waiters stays subscribed, in case a waiter returns
@@ -74,6 +76,7 @@ func (s *Subscriber) connect(changed chan struct{}) (again bool) {
 				s.refuse(err)
 			}
 		}
+		s.lose()
 	}
 	subscribed := make(map[string]*Topic)
 	first := []string{s.own}
@@ -85,7 +88,8 @@ func (s *Subscriber) connect(changed chan struct{}) (again bool) {
 	for {
 		add, drop, wanted := s.difference(subscribed)
 		if !wanted {
-			end(nil)
+			_ = conn.Close()
+			<-broken
 			return false
 		}
 		err := adjust(conn, append(first, add...), drop)
@@ -149,14 +153,18 @@ func adjust(conn *redis.PubSub, add, drop []string) error {
 // earlier messages.
 func (s *Subscriber) listen(conn *redis.PubSub) error {
 	for asked := false; ; {
-		message, err := conn.ReceiveTimeout(context.Background(), silence)
+		limit := silence
+		if asked {
+			limit = pongLimit
+		}
+		message, err := conn.ReceiveTimeout(context.Background(), limit)
 		var late net.Error
 		switch {
 		case err == nil:
 			asked = false
 		case errors.As(err, &late) && late.Timeout() && !asked:
 			asked = true
-			ctx, cancel := context.WithTimeout(context.Background(), silence)
+			ctx, cancel := context.WithTimeout(context.Background(), pongLimit)
 			err := conn.Ping(ctx)
 			cancel()
 			if err != nil {
@@ -170,6 +178,10 @@ func (s *Subscriber) listen(conn *redis.PubSub) error {
 			channel := m.Channel
 			if channel == s.own {
 				channel = m.Payload
+				if second, later := strings.CutPrefix(channel, "next "); later {
+					s.wakeLater(second)
+					continue
+				}
 			}
 			s.wake(channel, false)
 		case *redis.Subscription:

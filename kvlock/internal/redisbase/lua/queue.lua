@@ -2,7 +2,7 @@
 -- queue is a linked list in the lock's hash, so each step takes constant time for any number of waiters. The field
 -- "queue" holds the ids of the first and the last waiter, the count of waiters, and the number of the newest waiter.
 -- The field "w:ID" describes the waiter with this id. It holds the ids of the waiters before and behind it, or '-' if
--- there is none. It also holds the waiter's number, and when the waiter was last seen, in microseconds. If there are no
+-- there is none. It also holds the waiter's number, and by when its next request is due, in microseconds. If there are no
 -- waiters, these fields do not exist.
 local function waiter(key, id)
     local entry = redis.call('HMGET', key, 'w:' .. id)[1]
@@ -57,15 +57,16 @@ local function quit(key, id)
     return true
 end
 
--- A waiter that has sent no request for 3 seconds counts as dead.
+-- A waiter sends a request every 20 seconds at the latest. It counts as dead 3 seconds after the next request was due.
+local patience = 22000000
 local function dead(seen, now) return now - seen >= 3000000 end
 
--- join records that a waiter was seen, appends the waiter if it is not in the queue, and returns how many waiters are
+-- join records that a waiter has sent a request, appends the waiter if it is not in the queue, and returns how many waiters are
 -- before it. Before appending, join removes dead waiters at the end, so that processes that crash one after the other
 -- do not fill the queue. If the queue has ten thousand waiters, join does not append a further waiter, which then has
 -- to poll.
 local function join(key, id, now)
-    local seen = string.format('%.0f', now)
+    local seen = string.format('%.0f', now + patience)
     local before, behind, number = waiter(key, id)
     local first, last, count, given = ends(key)
     if before then
@@ -120,11 +121,16 @@ local function notify(key, channel, now, anywhere)
 end
 
 -- call notifies the first waiter, and removes it from the queue. If the waiter acquires the lock too late, its next
--- request appends it to the queue again.
+-- request appends it to the queue again. call also tells the waiter behind it, which sends a request if it is not
+-- notified soon: the first waiter may be suspended, or its host may have vanished.
 local function call(key, channel, now, anywhere)
     local id = notify(key, channel, now, anywhere)
     if id ~= '' then
+        local _, behind = waiter(key, id)
         quit(key, id)
+        if behind ~= '-' then
+            redis.pcall('PUBLISH', channel .. behind, 'next ' .. key)
+        end
     end
     return id
 end
