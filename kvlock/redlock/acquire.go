@@ -55,6 +55,7 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 		if err == nil {
 			if req.Waiting {
 				r.places.Granted(req.Key)
+				r.resting.Delete(req.Key)
 			}
 			return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 		}
@@ -96,6 +97,9 @@ func (r *Backend) attempt(ctx context.Context, req driver.Request) (driver.Token
 	if since := r.places.Since(req.Key); req.Waiting && !since.IsZero() {
 		a.waiter, a.since = r.places.Asks(req.Key), since
 	}
+	if held := a.poll(); held != nil {
+		return 0, held
+	}
 	began := time.Now()
 	token, err := a.elect(began)
 	if err == nil {
@@ -107,7 +111,33 @@ func (r *Backend) attempt(ctx context.Context, req driver.Request) (driver.Token
 	if err != nil {
 		a.undo()
 	}
+	if held := (*driver.Held)(nil); a.waiter != "" && errors.As(err, &held) && held.Reason == driver.Leased {
+		r.resting.Store(req.Key, nil)
+	}
 	return token, err
+}
+
+// poll requests the vote of one node only, if all nodes have refused the last request of this process, and none has
+// notified it since. It returns the refusal of this node, or nil if the other nodes must be asked too. Another node is
+// chosen each time, because this one may have a lease that the other nodes do not have.
+func (a *attempt) poll() *driver.Held {
+	r := a.redlock
+	if _, resting := r.resting.Load(a.req.Key); a.waiter == "" || !resting {
+		return nil
+	}
+	only := r.nodes[rand.N(len(r.nodes))]
+	for one := range a.inquire("vote", driver.Token(a.number), only).within(a.ctx, a.limit) {
+		v := one.value
+		if v.err = one.err; !v.refused() || v.verdict != "leased" || v.confirmed == 0 {
+			return nil
+		}
+		held := soonest([]vote{v}, vote.refused, 1)
+		if v.since <= a.limit { // perhaps the lease belongs to an attempt that fails
+			held.Reason, held.Token = driver.Contended, 0
+		}
+		return held
+	}
+	return nil
 }
 
 // elect collects votes until a majority has granted the lock, or until no majority can grant it. It returns the token
@@ -115,7 +145,7 @@ func (r *Backend) attempt(ctx context.Context, req driver.Request) (driver.Token
 func (a *attempt) elect(began time.Time) (driver.Token, error) {
 	defer close(a.decided)
 	r := a.redlock
-	q := a.inquire("vote", driver.Token(a.number))
+	q := a.inquire("vote", driver.Token(a.number), nil)
 	over := func() bool {
 		granted := count(a.votes, vote.granted)
 		if granted >= r.quorum() {
@@ -177,7 +207,7 @@ func (a *attempt) confirm(token driver.Token) error {
 		return nil
 	}
 	yes, no := 0, 0
-	for one := range a.inquire("confirm", token).within(a.ctx, a.limit) {
+	for one := range a.inquire("confirm", token, nil).within(a.ctx, a.limit) {
 		if one.err == nil && confirms(one.value) {
 			yes++
 		} else {
@@ -196,10 +226,13 @@ func (a *attempt) confirm(token driver.Token) error {
 	return again{error: fmt.Errorf("%d of %d nodes confirmed token %d, and a majority is %d", yes, len(r.nodes), token, r.quorum())}
 }
 
-// inquire requests the votes of all nodes, or their confirmations of the token. At each node it waits for all earlier
-// requests for the lock.
-func (a *attempt) inquire(mode string, token driver.Token) *inquiry[vote] {
+// inquire requests the votes of all nodes, or their confirmations of the token. If the parameter only is not nil, only
+// this node gets a request. At each node it waits for all earlier requests for the lock.
+func (a *attempt) inquire(mode string, token driver.Token, only *node) *inquiry[vote] {
 	return inquire(a.redlock, func(n *node) func() (vote, error) {
+		if only != nil && n != only {
+			return nil
+		}
 		t := n.turn(a.req.Key, a.req.Nonce)
 		return func() (vote, error) {
 			defer t.end()
@@ -258,7 +291,7 @@ func (a *attempt) undo() {
 	inquire(a.redlock, func(n *node) func() (bool, error) {
 		for _, v := range a.votes {
 			if v.node == n && !v.granted() && (v.err == nil || driver.IsNotApplied(v.err)) {
-				return func() (bool, error) { return false, nil }
+				return nil
 			}
 		}
 		return a.redlock.releaseAt(a.ctx, n, driver.Grant{Key: a.req.Key, Nonce: a.req.Nonce, TTL: a.req.TTL}, a)

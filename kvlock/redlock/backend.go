@@ -29,7 +29,8 @@ type Backend struct {
 	nodes   []*node
 	options options
 	places  *redisbase.Places
-	err     error // an invalid argument or option; nil if the backend can work
+	resting sync.Map // of driver.Key: the locks for which this process was refused at all nodes, and was not notified since
+	err     error    // an invalid argument or option; nil if the backend can work
 
 	crew   crew.Crew // counts the running calls and their goroutines
 	closed atomic.Bool

@@ -23,12 +23,17 @@ type reply[T any] struct {
 	err   error
 }
 
-// inquire calls the function ask for each node, and runs the function that it returns in a goroutine. The functions
-// must end soon, because Close waits for them. The caller must be counted in r.crew.
+// inquire calls the function ask for each node, and runs the function that it returns in a goroutine. If ask returns
+// nil, the node gets no request. The functions must end soon, because Close waits for them. The caller must be counted
+// in r.crew.
 func inquire[T any](r *Backend, ask func(*node) func() (T, error)) *inquiry[T] {
-	q := &inquiry[T]{replies: make(chan reply[T], len(r.nodes)), pending: len(r.nodes)}
+	q := &inquiry[T]{replies: make(chan reply[T], len(r.nodes))}
 	for _, n := range r.nodes {
 		do := ask(n)
+		if do == nil {
+			continue
+		}
+		q.pending++
 		r.crew.Go(func() {
 			value, err := do()
 			q.replies <- reply[T]{n, value, err}

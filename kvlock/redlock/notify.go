@@ -29,7 +29,10 @@ func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	answers := make(chan error, len(r.nodes))
 	var stops []func()
 	for _, n := range r.nodes {
-		w := &redisbase.Waiter{Wake: wake}
+		w := &redisbase.Waiter{Wake: func() {
+			r.resting.Delete(key)
+			wake()
+		}}
 		topic, err := n.wakes.Add(channel, w)
 		if err != nil {
 			answers <- err
@@ -38,11 +41,13 @@ func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 		stops = append(stops, func() { n.wakes.Remove(channel, w) })
 		go func() { answers <- topic.Await(listening) }()
 	}
+	r.resting.Delete(key)
 	r.places.Join(key)
 	stop = sync.OnceFunc(func() {
 		for _, s := range stops {
 			s()
 		}
+		r.resting.Delete(key)
 		if r.places.Leave(key) {
 			r.leave(key)
 		}
