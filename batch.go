@@ -88,15 +88,17 @@ func (o *batchRun) ask(part []*Lease) reply {
 
 // settle applies the reply r to the leases in the slice part. No later request of this run renews these leases.
 func (o *batchRun) settle(part []*Lease, r reply) {
-	tells := make([]func(), len(part))
+	var tells []func()
 	for i, le := range part {
 		outcome, term := driver.Unknown, time.Duration(0)
 		if r.err == nil {
 			outcome, term = r.outcomes[i], r.grants[i].TTL
 		}
-		var retry time.Duration
-		retry, tells[i] = o.renewals.settle(le, outcome, term, r.err, r.sent, r.now, len(part), o.share)
+		retry, tell := o.renewals.settle(le, outcome, term, r.err, r.sent, r.now, len(part), o.share)
 		o.renewals.replied(le, retry, r.now)
+		if tell != nil {
+			tells = append(tells, tell)
+		}
 	}
 	o.renewals.locker.running.Tell(func() {
 		for _, tell := range tells {

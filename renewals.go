@@ -230,14 +230,13 @@ func batches(due []*Lease, now clock.Instant) [][]*Lease {
 			together = append(together, le)
 		}
 	}
-	limits := make(map[*Lease]time.Duration, len(together))
 	for _, le := range together {
-		limits[le] = le.attemptTimeout(now)
+		le.plan.limit = le.attemptTimeout(now)
 	}
-	slices.SortStableFunc(together, func(a, b *Lease) int { return cmp.Compare(limits[a], limits[b]) })
+	slices.SortStableFunc(together, func(a, b *Lease) int { return cmp.Compare(a.plan.limit, b.plan.limit) })
 	for len(together) > 0 {
 		n := 1
-		for n < len(together) && n < maxBatch && limits[together[n]] <= 2*limits[together[0]] {
+		for n < len(together) && n < maxBatch && together[n].plan.limit <= 2*together[0].plan.limit {
 			n++
 		}
 		all, together = append(all, together[:n]), together[n:]
@@ -266,26 +265,30 @@ func (r *renewals) renew(batch []*Lease) {
 }
 
 // settle applies the outcome of a request to renew le. The parameter term is the requested TTL. settle returns the
-// delay before the next attempt, and a function that emits the trace event. A delay of zero means the usual delay.
+// delay before the next attempt, and a function that emits the trace event, or nil if there is no event. A delay of zero
+// means the usual delay.
 func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration, err error, sent, now clock.Instant, batch int, share float64) (time.Duration, func()) {
 	switch outcome {
 	case driver.Renewed:
 		left, held := le.confirm(sent, now, term)
 		if !held {
-			return 0, func() {}
+			return 0, nil
 		}
 		le.plan.failures.Store(0)
 		le.plan.alone.Store(false)
+		if !le.cfg.traced() {
+			return 0, nil
+		}
 		return 0, func() {
 			emit(le.cfg, func(t *Trace) func(RenewedEvent) { return t.Renewed },
 				RenewedEvent{LeaseInfo: le.info(), Took: now.Since(sent), Margin: left, Batch: batch})
 		}
 	case driver.Lost:
 		le.lose(LostTaken)
-		return 0, func() {}
+		return 0, nil
 	}
 	if le.Err() != nil {
-		return 0, func() {}
+		return 0, nil
 	}
 	if err == nil {
 		err = errNoOutcome
@@ -354,7 +357,9 @@ func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
 		outcome = outcomes[0]
 	}
 	retry, tell := r.settle(le, outcome, grant.TTL, err, sent, now, 1, jitterShare())
-	defer tell()
+	if tell != nil {
+		defer tell()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	le.plan.answered()

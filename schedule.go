@@ -34,7 +34,8 @@ func (s *schedule) Pop() any {
 	return le
 }
 
-// plan is the scheduler's data about one lease. Its fields are guarded by renewals.mu, except failures and alone.
+// plan is the scheduler's data about one lease. Its fields are guarded by renewals.mu, except failures and alone, and
+// limit, which only the scheduler uses.
 type plan struct {
 	renewAt   time.Time     // when to renew the lease
 	next      time.Time     // when to check the lease: renewAt or its deadline
@@ -43,7 +44,8 @@ type plan struct {
 	requests  int           // requests in progress, including those of Renew
 	idle      chan struct{} // if not nil, closed when no request is in progress
 	scheduled bool
-	index     int // position in the schedule
+	index     int           // position in the schedule
+	limit     time.Duration // the timeout of the request that is about to be sent
 
 	failures atomic.Int32 // failed renewals in a row
 	alone    atomic.Bool  // the store failed to renew this lease in a request of its own, but renewed other leases

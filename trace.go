@@ -131,6 +131,9 @@ func emit[E any](cfg *settings, pick func(*Trace) func(E), event E) {
 	tell(cfg.log, pick, event)
 }
 
+// traced reports whether an event may have a function.
+func (s *settings) traced() bool { return len(s.traces) > 0 || s.log != nil }
+
 func tell[E any](t *Trace, pick func(*Trace) func(E), event E) {
 	if t == nil {
 		return

@@ -66,6 +66,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		`table "a; DROP TABLE b"`: fence.SQLite(s.db, fence.Table("a; DROP TABLE b")),
 	} {
 		require.ErrorContains(t, g.Validate(), name)
+		require.ErrorContains(t, g.Uncheck(t.Context(), nil), name)
 		require.ErrorContains(t, g.Seal(t.Context(), lease), name)
 		require.ErrorContains(t, g.Check(lease.Context(), &sql.Tx{}), name)
 		require.ErrorContains(t, g.Tx(lease.Context(), nil), name)

@@ -63,6 +63,22 @@ func (s *store) refuses(t *testing.T, db *sql.DB, reason error) {
 	}
 }
 
+// Protect needs a session with other settings. The sessions of the application's pool keep their settings.
+func TestProtectChangesNoSettingOfThePool(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		if s.dialect != migrations.MySQL {
+			t.Skip("only MySQL and MariaDB store the settings of a session with its triggers")
+		}
+		s.db.SetMaxOpenConns(1)
+		const settings = "SELECT CONCAT_WS(' ', @@sql_mode, @@collation_connection, @@sql_big_selects)"
+		var before, after string
+		require.NoError(t, s.db.QueryRowContext(t.Context(), settings).Scan(&before))
+		s.protect(t)
+		require.NoError(t, s.db.QueryRowContext(t.Context(), settings).Scan(&after))
+		assert.Equal(t, before, after)
+	})
+}
+
 // A protected table rejects every kind of write outside of a checked transaction, and accepts it inside one.
 // After the transaction, it rejects writes on the same connection again, whether the transaction was committed or
 // rolled back.

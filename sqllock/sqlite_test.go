@@ -193,7 +193,7 @@ func TestSQLiteRenewsByPrimaryKey(t *testing.T) {
 	s := newSQLiteTest(t)
 	s.exec(t, `INSERT INTO rowlock_lease
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
-		SELECT '', 'job ' || i, 1, NULL, '', '', 0, 0, 0, NULL, NULL, NULL, NULL FROM n`)
+		SELECT '', 'job ' || i, 1, NULL, '', '', 0, 0, 0, NULL, NULL, NULL, NULL, NULL FROM n`)
 	text, err := os.ReadFile("internal/sqlite/sql/renew.sql")
 	require.NoError(t, err)
 	rows, err := s.raw.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+string(text), "[]")

@@ -109,7 +109,7 @@ var engine = []mutant{
 		in(".", "batchRun.renew", "o.renewsAnother(part)", "o.renewsAnother(part) && o.share < 0"),
 		root("TestALeaseThatCannotBeRenewedIsLostAlone")},
 	{"a lease with a short TTL is renewed in one request with leases of a long TTL", "one bad lease harms no other",
-		in(".", "batches", "limits[together[n]] <= 2*limits[together[0]]", "limits[together[n]] >= limits[together[0]]"),
+		in(".", "batches", "together[n].plan.limit <= 2*together[0].plan.limit", "together[n].plan.limit >= together[0].plan.limit"),
 		root("TestAShortLeaseDoesNotShortenTheRequestsOfOthers")},
 	{"a failed renewal is retried without a delay", "bounded",
 		in(".", "renewals.settle", "return max(time.Duration(share*float64(pause)), time.Millisecond)", "_ = pause; return time.Millisecond"),

@@ -50,4 +50,13 @@ var readers = []mutant{
 	{"a forced release keeps the shares in the row", "own grant only, S7",
 		file("sqllock/internal/postgres/sql/force_release.sql", "readers = NULL,", ""),
 		sharing("TestAnExclusiveGrantForgetsTheReaders/forced_release/postgres-stdlib")},
+	{"a writer that has given up keeps readers out", "waiters get their turn",
+		in(".", "acquisition.ask", "if held.Readers > 0 &&", "if held.Readers < 0 &&"),
+		[]suite{{".", []string{"TestReadersPassAWriterThatGivesUp"}}}},
+	{"the first of two writers that gives up lets readers in", "waiters get their turn",
+		file("sqllock/internal/postgres/sql/forget_writer.sql", "WHEN cardinality(array_remove(l.writers, $3::text::uuid)) > 0 ", "WHEN false "),
+		sharing("TestConformance/postgres/writer-keeps-its-own-reservation")},
+	{"the reservation of a writer replaces that of another writer", "waiters get their turn",
+		file("sqllock/internal/mysql/sql/mariadb/reserve_for_writer.sql", "writers = IF(writer_until > UTC_TIMESTAMP(6),", "writers = IF(false AND writer_until > UTC_TIMESTAMP(6),"),
+		sharing("TestConformance/mariadb/writer-keeps-its-own-reservation")},
 }

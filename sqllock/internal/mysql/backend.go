@@ -345,10 +345,7 @@ func fitting(grants []driver.Grant) (n int) {
 // renew renews the grants with one statement. If some grants were not renewed, a second statement reads the outcome
 // of each grant.
 func renew(ctx context.Context, s *server, grants []driver.Grant) ([]driver.Outcome, error) {
-	batch, err := sqlbase.EncodeGrants(encodedKeys(grants))
-	if err != nil {
-		return nil, driver.Permanent(err)
-	}
+	batch := sqlbase.EncodeGrants(encodedKeys(grants))
 	done, err := s.exec(ctx, "renew", batch)
 	if err != nil {
 		return nil, err

@@ -123,10 +123,7 @@ func prune(ctx context.Context, s *server, unused time.Duration, batch []driver.
 	for _, g := range batch {
 		largest = max(largest, g.Token)
 	}
-	document, err := sqlbase.EncodeGrants(encodedKeys(batch))
-	if err != nil {
-		return 0, driver.Permanent(err)
-	}
+	document := sqlbase.EncodeGrants(encodedKeys(batch))
 	if _, err := s.exec(ctx, "raise_floor", int64(largest)); err != nil {
 		return 0, err
 	}

@@ -99,10 +99,7 @@ func dropExpired(ctx context.Context, s *server, key driver.Key) {
 // renewShares renews the shares of one epoch. It takes one round trip if no share has ended. Otherwise a second
 // statement reads which shares have ended, and the outcome of the others is unknown: the caller repeats their renewal.
 func renewShares(ctx context.Context, s *server, shares []driver.Grant) ([]driver.Outcome, error) {
-	batch, err := sqlbase.EncodeGrants(encodedKeys(shares))
-	if err != nil {
-		return nil, driver.Permanent(err)
-	}
+	batch := sqlbase.EncodeGrants(encodedKeys(shares))
 	var longest time.Duration
 	for _, g := range shares {
 		longest = max(longest, g.TTL)
@@ -113,7 +110,7 @@ func renewShares(ctx context.Context, s *server, shares []driver.Grant) ([]drive
 	args := s.skipLocked(key, []any{batch, ttl, ttl, namespace, name, token, batch})
 	result := make([]driver.Outcome, len(shares))
 	again := func(err error) bool { return errors.Is(err, errRowLocked) || transient(err) }
-	err = sqlbase.RetryWithin(ctx, sharePatience, again, func() error {
+	err := sqlbase.RetryWithin(ctx, sharePatience, again, func() error {
 		done, err := s.q.Exec(ctx, s.sql["renew_shared"], args...)
 		if err != nil {
 			return err

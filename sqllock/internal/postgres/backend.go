@@ -229,12 +229,9 @@ func (p *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 
 // renew runs one statement for all grants.
 func (p *Backend) renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
-	batch, err := sqlbase.EncodeGrants(grants)
-	if err != nil {
-		return nil, driver.Permanent(err)
-	}
+	batch := sqlbase.EncodeGrants(grants)
 	result := make([]driver.Outcome, len(grants))
-	err = p.renewals.run(ctx, []any{batch}, func(args []any) error {
+	err := p.renewals.run(ctx, []any{batch}, func(args []any) error {
 		return p.renewals.q.Query(ctx, p.sql["renew"], args, sqlbase.OutcomesInto(result))
 	})
 	return result, err

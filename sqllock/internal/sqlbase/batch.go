@@ -3,34 +3,36 @@ package sqlbase
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
-// asked is one grant of a batch, as renew.sql reads it. N is the index of the grant. Durations are in microseconds.
-// The token is a string because some servers lose digits of JSON numbers beyond 2^53.
-type asked struct {
-	N             int    `json:"n"`
-	Namespace     Text   `json:"namespace"`
-	Name          Text   `json:"name"`
-	Nonce         string `json:"nonce"`
-	Token         string `json:"token"`
-	TTL           int64  `json:"ttl"`
-	MinHold       int64  `json:"min_hold"`
-	HandoverDelay int64  `json:"handover_delay"`
-}
+// grantBytes is about the size of one grant in the result of EncodeGrants.
+const grantBytes = 256
 
-// EncodeGrants returns the parameter of renew.sql: a JSON array with one object for each grant.
-func EncodeGrants(grants []driver.Grant) (string, error) {
-	batch := make([]asked, len(grants))
+// EncodeGrants returns the parameter of renew.sql: a JSON array with one object for each grant. The field n is the index
+// of the grant. Durations are in microseconds. The token is a string because some servers lose digits of JSON numbers
+// beyond 2^53. The function does not use package json, which takes more than twice as long: a process may renew thousands
+// of leases.
+func EncodeGrants(grants []driver.Grant) string {
+	batch := append(make([]byte, 0, 2+grantBytes*len(grants)), '[')
 	for i, g := range grants {
-		batch[i] = asked{
-			N: i, Namespace: Text(g.Key.Namespace), Name: Text(g.Key.Name), Nonce: g.Nonce.String(), Token: g.Token.String(),
-			TTL: g.TTL.Microseconds(), MinHold: g.MinHold.Microseconds(), HandoverDelay: g.HandoverDelay.Microseconds(),
+		if i > 0 {
+			batch = append(batch, ',')
 		}
+		batch = strconv.AppendInt(append(batch, `{"n":`...), int64(i), 10)
+		batch = Text(g.Key.Namespace).append(append(batch, `,"namespace":`...))
+		batch = Text(g.Key.Name).append(append(batch, `,"name":`...))
+		batch = append(append(batch, `,"nonce":"`...), g.Nonce.String()...)
+		batch = strconv.AppendInt(append(batch, `","token":"`...), int64(g.Token), 10)
+		batch = strconv.AppendInt(append(batch, `","ttl":`...), g.TTL.Microseconds(), 10)
+		batch = strconv.AppendInt(append(batch, `,"min_hold":`...), g.MinHold.Microseconds(), 10)
+		batch = strconv.AppendInt(append(batch, `,"handover_delay":`...), g.HandoverDelay.Microseconds(), 10)
+		batch = append(batch, '}')
 	}
-	return Encode(batch)
+	return string(append(batch, ']'))
 }
 
 // Encode returns v in JSON. It does not escape characters for HTML.
@@ -49,8 +51,11 @@ func Encode(v any) (string, error) {
 type Text string
 
 // MarshalJSON implements [json.Marshaler].
-func (t Text) MarshalJSON() ([]byte, error) {
-	quoted := []byte{'"'}
+func (t Text) MarshalJSON() ([]byte, error) { return t.append(nil), nil }
+
+// append appends the JSON encoding of t.
+func (t Text) append(quoted []byte) []byte {
+	quoted = append(quoted, '"')
 	for _, b := range []byte(t) {
 		switch {
 		case b == '"' || b == '\\':
@@ -61,5 +66,5 @@ func (t Text) MarshalJSON() ([]byte, error) {
 			quoted = append(quoted, b)
 		}
 	}
-	return append(quoted, '"'), nil
+	return append(quoted, '"')
 }

@@ -2,6 +2,7 @@ package sqlbase
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -20,6 +21,9 @@ func EncodeShares(shares []driver.Grant) (string, error) {
 // It returns the outcomes in the order of grants. If only some of the calls fail, the outcomes of their grants are
 // unknown.
 func RenewEach(ctx context.Context, grants []driver.Grant, exclusive, shared func(context.Context, []driver.Grant) ([]driver.Outcome, error)) ([]driver.Outcome, error) {
+	if !slices.ContainsFunc(grants, func(g driver.Grant) bool { return g.Shared }) {
+		return exclusive(ctx, grants)
+	}
 	type epoch struct {
 		key   driver.Key
 		token driver.Token
@@ -37,9 +41,6 @@ func RenewEach(ctx context.Context, grants []driver.Grant, exclusive, shared fun
 			epochs = append(epochs, e)
 		}
 		members[e] = append(members[e], i)
-	}
-	if len(epochs) == 0 {
-		return exclusive(ctx, grants)
 	}
 	result := make([]driver.Outcome, len(grants))
 	var failed error

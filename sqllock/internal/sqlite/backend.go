@@ -167,12 +167,9 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 // renewExclusive renews exclusive grants with one statement.
 func (b *Backend) renewExclusive(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	result := make([]driver.Outcome, len(grants))
-	batch, err := sqlbase.EncodeGrants(grants)
-	if err != nil {
-		return nil, driver.Permanent(err)
-	}
+	batch := sqlbase.EncodeGrants(grants)
 	renewed := map[grantID]bool{}
-	err = b.file.call(ctx, func(q sqlbase.Querier) error {
+	err := b.file.call(ctx, func(q sqlbase.Querier) error {
 		clear(renewed) // discards the result of an earlier attempt, which was undone
 		return q.Query(ctx, b.file.sql["renew"], []any{batch}, func(r sqlbase.Rows) error {
 			for r.Next() {
