@@ -110,3 +110,10 @@ func TestUnbounded(t *testing.T) {
 	t.Setenv("PGCONNECT_TIMEOUT", "5")
 	assert.Empty(t, of(open(t, "pgx", "postgres://app@db/app")))
 }
+
+// ReadTimeout finds the setting readTimeout of a DSN, and returns 0 for other drivers.
+func TestReadTimeout(t *testing.T) {
+	assert.Equal(t, 30*time.Second, ReadTimeout(open(t, "mysql", "app@tcp(db)/app?readTimeout=30s")))
+	assert.Zero(t, ReadTimeout(open(t, "mysql", "app@tcp(db)/app")))
+	assert.Zero(t, ReadTimeout(open(t, "pgx", "postgres://app@db/app?connect_timeout=5")))
+}

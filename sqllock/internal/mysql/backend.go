@@ -117,18 +117,20 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		known = nil
 	}
 	var last looked
-	settle := func() (sqlbase.Answer, error) {
+	once := func() (sqlbase.Answer, error) {
 		return sqlbase.Settle(ctx, func() (sqlbase.Answer, error) {
 			last, err = b.ask(ctx, s, r, known)
 			known = nil // nil makes a second attempt run look.sql first
 			return last.Answer, err
 		}, mends(ctx, s, sqlbase.ClosedFor(r)))
 	}
-	var a sqlbase.Answer
+	settle := once
 	if r.Shared {
-		a, err = settleShare(ctx, settle)
-	} else {
-		a, err = settle()
+		settle = func() (sqlbase.Answer, error) { return settleShare(ctx, once) }
+	}
+	a, err := settle()
+	if err == nil && a.Verdict != sqlbase.Granted && last.mustQueue && b.waiters.mayEnqueue(r) && !b.waiters.enqueue(ctx, s, r.Key) {
+		a, err = settle() // the lock may have become free
 	}
 	if err != nil {
 		return driver.Grant{}, b.classify(ctx, "acquire", r.Key, err)
@@ -137,9 +139,6 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		if r.Waits && last.mustReserve {
 			b.reserved.Store(true)
 			reserveForWriter(ctx, s, r)
-		}
-		if last.mustQueue && b.waiters.mayEnqueue(r) {
-			b.waiters.enqueue(ctx, s, r.Key)
 		}
 		return driver.Grant{}, a.Held()
 	}

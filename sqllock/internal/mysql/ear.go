@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -168,37 +170,62 @@ func (e *ear) enter(ctx context.Context, state hearing) {
 func (e *ear) listen(ctx context.Context) (slept bool) {
 	one := e.open()
 	defer one.Close() // the connection is never used again, because it holds the ear's lock
-	conn, sleep, err := e.begin(ctx, one)
+	s, conn, sleep, err := e.begin(ctx, one)
 	if err != nil {
 		return false
 	}
 	defer conn.Close()
 	e.enter(ctx, earOpen)
 	e.wake(false)
-	for ; ; slept = true {
-		called, err := e.nap(ctx, sleep)
-		switch {
-		case err != nil:
-			return slept
-		case called:
+	naps, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	ended := make(chan struct{})
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		e.interrupt(s, ended)
+		cancel()
+	})
+	for ; ctx.Err() == nil; slept = true {
+		called, err := e.nap(naps, sleep)
+		if err != nil {
+			break
+		}
+		if called && ctx.Err() == nil {
 			e.wake(true)
 		}
+	}
+	close(ended)
+	if !stop() {
+		<-interrupted
+	}
+	return slept
+}
+
+// interrupt ends the sleep of this ear as a release does, and waits briefly until the channel ended is closed. If the
+// connection were closed during a sleep, the server would keep its session, and the ear's lock, for some seconds.
+func (e *ear) interrupt(s *server, ended <-chan struct{}) {
+	number, err := strconv.ParseInt(strings.TrimPrefix(e.lock, earPrefix), 16, 64)
+	if err != nil || s.call(context.Background(), number) != nil {
+		return
+	}
+	select {
+	case <-ended:
+	case <-time.After(callLimit):
 	}
 }
 
 var errEarTaken = errors.New("the connection of an earlier ear has not ended yet")
 
 // begin opens a connection, acquires the ear's lock on it, and prepares the statement that sleeps.
-func (e *ear) begin(ctx context.Context, one *sql.DB) (_ *sql.Conn, sleep *sql.Stmt, err error) {
+func (e *ear) begin(ctx context.Context, one *sql.DB) (s *server, conn *sql.Conn, sleep *sql.Stmt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, earLimit)
 	defer cancel()
-	s, err := e.server(ctx)
-	if err != nil {
-		return nil, nil, err
+	if s, err = e.server(ctx); err != nil {
+		return nil, nil, nil, err
 	}
-	conn, err := one.Conn(ctx)
-	if err != nil {
-		return nil, nil, err
+	if conn, err = one.Conn(ctx); err != nil {
+		return nil, nil, nil, err
 	}
 	var mine bool
 	_, err = sqlbase.QueryOne(ctx, sqlbase.On(conn), s.sql["open_ear"], []any{e.lock}, &mine)
@@ -210,9 +237,9 @@ func (e *ear) begin(ctx context.Context, one *sql.DB) (_ *sql.Conn, sleep *sql.S
 	}
 	if err != nil {
 		_ = conn.Close()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return conn, sleep, nil
+	return s, conn, sleep, nil
 }
 
 // nap sleeps once, and reports whether a release has ended the sleep.

@@ -54,7 +54,7 @@ func uncertain(number uint16) bool {
 	}
 	switch number {
 	case queryInterrupted,
-		1053, // server shutdown in progress
+		1053,       // server shutdown in progress
 		1180,       // error during commit
 		1927,       // connection killed (MariaDB)
 		1969,       // max_statement_time (MariaDB)

@@ -113,7 +113,7 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 		// The server counts only rows whose values change. This statement changes the nonce or the token of each row that
 		// matches, so the count is zero only if no row matches.
 		if done.Affected > 0 {
-			s.call(ctx, done.LastID)
+			_ = s.call(ctx, done.LastID)
 			return nil
 		}
 		var a sqlbase.Answer
@@ -139,10 +139,10 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 const callLimit = 250 * time.Millisecond
 
 // call wakes the waiters of the process that has the ear with the given number. If the number is zero, there is no such
-// process. call does not report an error, because the waiters of a process that is not woken poll.
-func (s *server) call(ctx context.Context, ear int64) {
+// process. A release ignores the error, because the waiters of a process that is not woken poll.
+func (s *server) call(ctx context.Context, ear int64) error {
 	if ear == 0 {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -150,6 +150,7 @@ func (s *server) call(ctx context.Context, ear int64) {
 	if sqlerror.MySQL(err) == notTheOwner {
 		s.forbidden.Store(true)
 	}
+	return err
 }
 
 // noEar is the number in call.sql, which the number of the ear replaces.

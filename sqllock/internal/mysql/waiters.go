@@ -133,7 +133,7 @@ func (ws *waiters) callNext(ctx context.Context, s *server, key driver.Key) {
 	namespace, name := encoded(key)
 	var ear int64
 	if _, err := s.queryRow(ctx, "next_ear", []any{namespace, name}, &ear); err == nil {
-		s.call(ctx, ear)
+		_ = s.call(ctx, ear)
 	}
 }
 
@@ -157,14 +157,16 @@ func (ws *waiters) mayEnqueue(r driver.Request) bool {
 }
 
 // After a refused acquire, enqueue adds this process to the queue of the lock, or confirms that the process still
-// waits. It does not report an error, because a process that is not in the queue polls too.
-func (ws *waiters) enqueue(ctx context.Context, s *server, key driver.Key) {
+// waits. It returns false if that failed, for example because the lock has become free. It does not report an error,
+// because a process that is not in the queue polls too.
+func (ws *waiters) enqueue(ctx context.Context, s *server, key driver.Key) (done bool) {
 	namespace, name := encoded(key)
 	me := ws.process
-	done, err := s.q.Exec(ctx, s.sql["wait"], s.skipLocked(key, []any{me, me, me, me, me, namespace, name, me, me})...)
-	if err != nil || done.Affected > 0 {
+	r, err := s.q.Exec(ctx, s.sql["wait"], s.skipLocked(key, []any{me, me, me, me, me, namespace, name, me, me})...)
+	if err != nil || r.Affected > 0 {
 		ws.set(key, queued)
 	}
+	return err == nil && r.Affected > 0
 }
 
 // dequeue removes this process from the queue, so that no release reserves the lock for the process. If the lock was
@@ -175,6 +177,6 @@ func (ws *waiters) dequeue(ctx context.Context, s *server, key driver.Key) {
 	me := ws.process
 	done, err := s.q.Exec(ctx, s.sql["leave"], s.skipLocked(key, []any{me, me, me, me, namespace, name, me})...)
 	if err == nil {
-		s.call(ctx, done.LastID)
+		_ = s.call(ctx, done.LastID)
 	}
 }
