@@ -111,8 +111,8 @@ func TestPostgresARequestIsTakenBack(t *testing.T) {
 func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
-		"whose session has ended": "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at, nonce, ttl_us) " +
-			"VALUES ('', 'job', '-infinity', gen_random_uuid(), 'rowlock_nobody', now() + interval '1 hour', gen_random_uuid(), 30000000)",
+		"whose session holds no lock": "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at, nonce, ttl_us) " +
+			"VALUES ('', 'job', '-infinity', gen_random_uuid(), 'rowlock_nobody', now(), gen_random_uuid(), 30000000)",
 		"after a change of server":  "UPDATE rowlock_lease_meta SET epoch = 'another'",
 		"in quarantine":             "UPDATE rowlock_lease_meta SET quarantined_until = clock_timestamp() + interval '1 hour'",
 		"for longer than is known":  "UPDATE rowlock_lease_meta SET longest_ttl_us = 1",
@@ -134,8 +134,52 @@ func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 		p := newPassing(t, closed)
 		require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
 		assert.False(t, p.holds(t, p.request))
-		assert.Empty(t, p.woken)
+		assert.Zero(t, p.int(t, "SELECT count(*) FROM rowlock_lease WHERE reserved_for IS NOT NULL"))
 	})
+	t.Run("whose session has ended, which costs the next waiter nothing", func(t *testing.T) {
+		t.Parallel()
+		p := newPassing(t, request("job"))
+		p.exec(t, "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at, nonce, ttl_us) "+
+			"VALUES ('', 'job', '-infinity', gen_random_uuid(), 'rowlock_nobody', now() + interval '1 hour', gen_random_uuid(), 30000000)")
+		assert.Equal(t, 2, inspect(t, p.holder.backend, "job").Waiters, "the holder's process is listed too")
+		require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
+		within(t, p.woken)
+		assert.True(t, p.holds(t, p.request))
+	})
+}
+
+// If the first waiter does not come, the second waiter is woken when the reservation has ended. A waiter whose row was
+// deleted meanwhile writes it again with its next request.
+func TestPostgresTheSecondWaiterIsWokenWhenTheFirstDoesNotCome(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 3)
+	g := acquire(t, c.members[0].backend, request("job"))
+	woken, asks := make([]chan struct{}, 2), make([]driver.Request, 2)
+	for i, m := range c.members[1:] {
+		until(t, "it listens and is listed", func() bool {
+			if woken[i] == nil {
+				woken[i], asks[i] = make(chan struct{}, 10), request("job")
+				stop, err := m.backend.Notify(t.Context(), g.Key, func() { woken[i] <- struct{}{} })
+				require.NoError(t, err)
+				t.Cleanup(stop)
+				asks[i].Waits, asks[i].Waiting = true, true
+			}
+			return refused(t, m.backend, asks[i]).Listed
+		})
+	}
+	for len(woken[1]) > 0 {
+		<-woken[1]
+	}
+	c.exec(t, "UPDATE rowlock_lease_waiter SET nonce = NULL") // the release reserves the lock, and grants nothing
+	began := time.Now()
+	require.NoError(t, c.members[0].backend.Release(t.Context(), g))
+	within(t, woken[1])
+	assert.GreaterOrEqual(t, time.Since(began), 50*time.Millisecond)
+	g = acquire(t, c.members[2].backend, asks[1])
+	until(t, "the row of the first waiter is deleted", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter") == 1 })
+	assert.True(t, refused(t, c.members[1].backend, asks[0]).Listed)
+	assert.EqualValues(t, 2, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter"))
+	require.NoError(t, c.members[2].backend.Release(t.Context(), g))
 }
 
 // A grant that a release makes is durable, even if the session commits asynchronously by default. A release that

@@ -353,7 +353,8 @@ func TestPostgresForceReleaseWakes(t *testing.T) {
 	acquire(t, c.members[0].backend, request("job"))
 }
 
-// A minimum hold is not shortened for waiters: no waiter is notified before its end.
+// A minimum hold is not shortened for waiters. The release notifies the first waiter, so that it learns when the minimum
+// hold ends.
 func TestPostgresMinHoldIsKeptFromWaiters(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
@@ -364,12 +365,17 @@ func TestPostgresMinHoldIsKeptFromWaiters(t *testing.T) {
 	require.NoError(t, err)
 	defer another()
 	until(t, "it listens", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1 })
-	stop, err := c.members[1].backend.Notify(t.Context(), g.Key, func() { assert.Fail(t, "woken") })
+	woken := make(chan struct{}, 1)
+	stop, err := c.members[1].backend.Notify(t.Context(), g.Key, func() { woken <- struct{}{} })
 	require.NoError(t, err)
 	require.NoError(t, c.members[0].backend.Release(t.Context(), g))
+	within(t, woken)
 	r := request("job")
 	r.Waiting = true
-	assert.Equal(t, driver.MinHold, refused(t, c.members[1].backend, r).Reason)
+	held := refused(t, c.members[1].backend, r)
+	assert.Equal(t, driver.MinHold, held.Reason)
+	assert.Greater(t, held.ExpiresIn, 50*time.Minute)
+	assert.True(t, held.Listed)
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease WHERE reserved_for IS NOT NULL"))
 	stop()
 }

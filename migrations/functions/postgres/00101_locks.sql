@@ -59,7 +59,7 @@ WITH seen AS MATERIALIZED (
  RETURNING l.token, l.done
 ), left_there AS (
     UPDATE rowlock_lease_waiter w
-       SET nonce = CASE WHEN $10::bigint & 1::bigint = 1 THEN $3::text::uuid END, seen_at = clock_timestamp(), callable = true,
+       SET nonce = CASE WHEN $10::bigint & 1::bigint = 1 THEN $3::text::uuid END, seen_at = greatest(w.seen_at, clock_timestamp()), callable = true,
            since = CASE WHEN $10::bigint & 2::bigint = 2 THEN clock_timestamp() ELSE w.since END,
            channel = $11::text, holder = $4::text, note = $5::text, ttl_us = $6::bigint, min_hold_us = $7::bigint, handover_us = $8::bigint
       FROM seen s
@@ -113,7 +113,8 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
                     JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
                    WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.callable AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
        CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed,
-       EXISTS (SELECT FROM left_there) AS there
+       EXISTS (SELECT FROM left_there)
+       OR EXISTS (SELECT FROM rowlock_lease_waiter w WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid AND w.callable) AS there
   FROM seen s LEFT JOIN granted g ON true
 $statement$;
 -- +goose StatementEnd
@@ -186,18 +187,19 @@ CREATE FUNCTION rowlock_lease_do_wait(text, text, bigint)
 RETURNS void LANGUAGE sql VOLATILE SET synchronous_commit = on AS $statement$
 WITH asked AS MATERIALIZED (
     SELECT a.namespace, a.name, a.id, clock_timestamp() AS now,
+           clock_timestamp() + CASE WHEN $3::bigint & 2::bigint = 2 THEN interval '32 seconds' ELSE interval '0' END AS seen_at,
            set_config('lock_timeout', '1s', true),
            set_config('synchronous_commit', 'off', true)
       FROM json_to_recordset($1::text::json) AS a(namespace text, name text, id uuid)
 ), known AS (
     UPDATE rowlock_lease_waiter w
-       SET channel = $2::text, seen_at = a.now, callable = true, since = CASE WHEN $3::bigint = 1 THEN a.now ELSE w.since END
+       SET channel = $2::text, seen_at = a.seen_at, callable = true, since = CASE WHEN $3::bigint & 1::bigint = 1 THEN a.now ELSE w.since END
       FROM asked a
      WHERE w.namespace = a.namespace AND w.name = a.name AND w.id = a.id
  RETURNING w.id
 )
 INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at)
-SELECT a.namespace, a.name, a.now, a.id, $2::text, a.now
+SELECT a.namespace, a.name, a.now, a.id, $2::text, a.seen_at
   FROM asked a
  WHERE NOT EXISTS (SELECT FROM known k WHERE k.id = a.id)
 $statement$;
@@ -279,12 +281,19 @@ UPDATE rowlock_lease l
                   FROM rowlock_lease_waiter w
                  WHERE w.namespace = $1::text AND w.name = $2::text
                    AND w.callable AND w.seen_at > clock_timestamp() - interval '3 seconds'
+                   AND (w.seen_at <= clock_timestamp() OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))
                  ORDER BY w.since
                  LIMIT 1) AS waiter) b
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
-RETURNING CASE WHEN l.reserved_for IS NULL OR b.waiter[2] = '' THEN 'released'
-               ELSE 'released' || pg_notify(b.waiter[2], l.reserved_for::text)::text END
+RETURNING CASE WHEN b.waiter IS NULL OR b.waiter[2] = '' THEN 'released'
+               ELSE 'released' || pg_notify(b.waiter[2], b.waiter[1])::text || coalesce((
+                    SELECT pg_notify(w.channel, w.id::text || ' next')::text
+                      FROM rowlock_lease_waiter w
+                     WHERE w.namespace = $1::text AND w.name = $2::text
+                       AND w.callable AND w.seen_at > b.now - interval '3 seconds' AND w.channel <> '' AND w.id <> b.waiter[1]::uuid
+                     ORDER BY w.since
+                     LIMIT 1), '') END
 $statement$;
 -- +goose StatementEnd
 

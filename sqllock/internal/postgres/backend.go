@@ -82,7 +82,9 @@ func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if a.Verdict != sqlbase.Granted {
 		a.Pending = a.Pending || deposited != nil // the request of an earlier attempt remains in the row
 		p.reserveForWriter(ctx, r, a)
-		return driver.Grant{}, a.Held()
+		held := a.Held()
+		held.Listed = p.waiters.listed(r, a)
+		return driver.Grant{}, held
 	}
 	return sqlbase.GrantOf(r, a), nil
 }
@@ -98,24 +100,39 @@ func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error
 	return fmt.Errorf("%v; and the waiting request was not withdrawn: %v", why, err) //nolint:errorlint // wrapping would also copy the mark of one error to the whole
 }
 
-// ask makes one attempt. The statement may wait for an uncommitted insert of the same name and for the transactions of
-// older holders, but only for a limited time.
+// ask makes one attempt, and a second one if no release can notify the waiter's row, after it has written that row.
 func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, error) {
+	a, unlisted, err := p.askOnce(ctx, r)
+	if err != nil || unlisted == nil {
+		return a, err
+	}
+	channel := p.waiters.listener.heardOn()
+	if err := p.write(ctx, unlisted, channel, true); err != nil {
+		return sqlbase.Answer{}, err
+	}
+	p.waiters.wrote(unlisted, channel)
+	a, _, err = p.askOnce(ctx, r)
+	return a, err
+}
+
+// askOnce makes one attempt. The result unlisted is the waiter's row if it must be written because no release can notify
+// it, else nil. The statement may wait for an uncommitted insert of the same name and for the transactions of
+// older holders, but only for a limited time.
+func (p *Backend) askOnce(ctx context.Context, r driver.Request) (a sqlbase.Answer, unlisted *row, err error) {
 	whom := []any{r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note, r.TTL.Microseconds()}
 	args := append(slices.Clip(whom), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds())
-	var a sqlbase.Answer
 	verb, dest := "acquire", append(a.Dest(), &a.Done, &a.Readers)
-	by, deposited := p.waiters.asks(r), false
+	by, there := p.waiters.asks(r), false
 	switch {
 	case r.Shared:
 		verb, args, dest = "acquire_shared", append(whom, by.id()), append(dest, &a.Ahead, &a.Missed)
 	case r.Seal != "":
 		verb, args, dest = "acquire_sealed", append(args, by.id(), r.Seal, drainLimit(ctx, r.TTL).Milliseconds()), append(dest, &a.Ahead, &a.Missed, &a.Sealed)
 	case by.row != nil:
-		verb, args, dest = "acquire_waiting", append(args, by.id(), by.mode(), p.waiters.listener.heardOn()), append(dest, &a.Ahead, &a.Missed, &deposited)
+		verb, args, dest = "acquire_waiting", append(args, by.id(), by.mode(), p.waiters.listener.heardOn()), append(dest, &a.Ahead, &a.Missed, &there)
 	}
 	found, late := false, false
-	err := p.run(ctx, args, func(args []any) (err error) {
+	err = p.run(ctx, args, func(args []any) (err error) {
 		found, err = sqlbase.QueryOne(ctx, p.q, p.sql[verb], args, dest...)
 		if late = sqlerror.State(err) == lockNotAvailable; late {
 			a, found, err = sqlbase.Answer{Verdict: sqlbase.Contended}, true, nil
@@ -125,25 +142,20 @@ func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, er
 	switch {
 	case r.Seal != "" && unsealable(err):
 		r.Seal = ""
-		return p.ask(ctx, r)
+		return p.askOnce(ctx, r)
 	case r.Seal != "" && (late || timedOut(ctx, err)):
-		return p.draining(ctx, r.Key), nil
+		return p.draining(ctx, r.Key), nil, nil
 	case err == nil && !found:
 		err = sqlbase.MetaMissing(p.table)
 	}
 	if by.row == nil || err != nil {
-		return a, err
+		return a, nil, err
 	}
 	a.Pending = by.deposits && a.Verdict != sqlbase.Granted
-	if !p.waiters.answered(by.row, a, deposited) {
-		return a, nil
+	if p.waiters.answered(by.row, a, verb == "acquire_waiting", there) {
+		unlisted = by.row
 	}
-	channel := p.waiters.listener.heardOn()
-	if err := p.write(ctx, by.row, channel, true); err != nil {
-		return sqlbase.Answer{}, err
-	}
-	p.waiters.wrote(by.row, channel)
-	return p.ask(ctx, r)
+	return a, unlisted, nil
 }
 
 // reserveForWriter makes later readers wait for the writer r, which was refused because of readers. After an error, the
@@ -291,7 +303,7 @@ func (p *Backend) write(ctx context.Context, r *row, channel string, first bool)
 		return driver.NotApplied(ctx.Err())
 	}
 	defer func() { <-r.writing }()
-	return p.exec(ctx, "wait", encodeRows([]*row{r}), channel, sqlbase.Flag(first))
+	return p.exec(ctx, "wait", encodeRows([]*row{r}), channel, flags(channel, first))
 }
 
 // passed returns the grant if a release has granted the lock to the request r, which was deposited in the waiter's row.

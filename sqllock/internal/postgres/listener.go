@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	refreshEvery   = time.Second            // how often the rows of waiters are written; a release ignores a row that was not written in the last 3 s
+	tickEvery      = time.Second            // how often rows are written whose waiters poll; a release ignores such a row if it was not written in the last 3 s
+	listedEvery    = 30 * time.Second       // how often rows are written whose waiters rely on notifications; a release ignores such a row if it was not written in the last 35 s
 	sweepEvery     = time.Minute            // how often the rows of dead processes are deleted
 	listenLimit    = 2 * time.Second        // the longest time for a statement of the listener
 	helloLimit     = 5 * time.Second        // the longest wait for the notification that the listener sends to itself
@@ -41,7 +42,7 @@ type listener struct {
 
 	silence  silence
 	deafTill time.Time // no attempt to listen before this time
-	written  time.Time // when the rows were last written
+	ticked   time.Time // when the last tick was
 	swept    time.Time // when the rows of dead processes were last deleted
 }
 
@@ -97,6 +98,7 @@ func (l *listener) run(s *waiters, e ear, ended chan<- struct{}) {
 		l.mu.Lock()
 		l.state, l.ear = listenConnecting, nil
 		l.mu.Unlock()
+		s.hear("", heardCall) // from now on, the waiters poll often
 		e.close()
 		e = nil
 		time.Sleep(reconnectPause/2 + rand.N(reconnectPause))
@@ -221,7 +223,7 @@ func (l *listener) begin(s *waiters, e ear, hears bool) error {
 	default:
 		close(l.decided)
 	}
-	l.written = time.Now()
+	l.ticked = time.Now()
 	l.mu.Unlock()
 	w := s.again()
 	if len(w.stay) == 0 {
@@ -245,14 +247,14 @@ func (l *listener) greet() {
 	_ = l.pg.exec(ctx, "call", channel, hello) // if this fails, the listener assumes that no notifications arrive
 }
 
-// tick reports whether it is time to write the rows, whether to delete the rows of dead processes, and whether to
-// keep unused rows for the next waiter.
+// tick reports whether it is time to look for rows to write, whether to delete the rows of dead processes, and whether
+// to keep unused rows for the next waiter.
 func (l *listener) tick() (tick, sweep, keep bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if tick = now.Sub(l.written) >= refreshEvery; tick {
-		l.written = now
+	if tick = now.Sub(l.ticked) >= tickEvery; tick {
+		l.ticked = now
 	}
 	return tick, tick && now.Sub(l.swept) >= sweepEvery, l.keep
 }
@@ -260,7 +262,7 @@ func (l *listener) tick() (tick, sweep, keep bool) {
 func (l *listener) nextTick() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.written.Add(refreshEvery)
+	return l.ticked.Add(tickEvery)
 }
 
 // tell executes the writes in w: it writes and deletes rows of waiters.
@@ -272,7 +274,8 @@ func (l *listener) tell(s *waiters, e ear, w work) error {
 	}
 	var err error
 	if len(w.stay) > 0 {
-		err = exec("wait", encodeRows(w.stay), l.heardOn(), int64(0))
+		channel := l.heardOn()
+		err = exec("wait", encodeRows(w.stay), channel, flags(channel, false))
 		for _, r := range w.stay {
 			<-r.writing
 		}
@@ -393,16 +396,30 @@ func (l *listener) runs() bool {
 	return l.state != listenOff
 }
 
-// grantedWord follows the row's id in the payload of a notification if the release has granted the request that was
-// deposited in that row. Only release_passing.sql sends such a notification.
-const grantedWord = "granted"
+// flags returns the parameter $3 of wait.sql for rows that are written with the given channel. The parameter first says
+// that the waiting time of the rows starts now.
+func flags(channel string, first bool) int64 {
+	return sqlbase.Flag(first) + 2*sqlbase.Flag(channel != "")
+}
+
+// These words follow the row's id in the payload of a notification. With grantedWord, the release has granted the
+// request that was deposited in that row. Only release_passing.sql sends such a notification. With nextWord, the release
+// has notified the waiter before that row.
+const (
+	grantedWord = "granted"
+	nextWord    = "next"
+)
 
 // parse parses the payload of a notification. Any role of the database can send such a payload, so it is only a hint.
 // Only the row of the lock proves a grant.
 func parse(payload string) (id string, what heard) {
 	id, word, _ := strings.Cut(payload, " ")
-	if word == grantedWord {
+	switch word {
+	case grantedWord:
 		return id, heardGrant
+	case nextWord:
+		return id, heardNext
+	default:
+		return id, heardCall
 	}
-	return id, heardCall
 }

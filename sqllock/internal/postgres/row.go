@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"time"
+
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
@@ -12,6 +14,10 @@ type row struct {
 	id    string
 	state rowState
 	heard heard
+	there bool      // the last refusal found the row in the table, and the waiter relies on notifications
+	at    time.Time // when the row was last written for its waiters
+
+	second *time.Timer // wakes the waiters if the waiter before this row does not come; nil if there is none
 
 	waiters  map[*waiter]struct{} // the goroutines that wait; empty in the states without waiters
 	writing  chan struct{}        // contains a value while a statement writes the row: two statements at once would insert two rows
@@ -26,14 +32,14 @@ type waiter struct{ wake func() }
 // next state after each event; – means that the event does not change the state, and "rewrite" that the row must be
 // written again.
 //
-//	             written  granted     refused   refused,   last waiter  a waiter   at a tick
-//	                                            deposited  leaves       joins
-//	unwritten    listed   aside       –         –          unwanted     –          –
-//	listed       –        aside       –         –          unwanted     –          –
-//	aside        listed   –           rewrite   listed     passedOver   –          listed
-//	passedOver            –           unwanted  expected                unwritten  deleting
-//	expected              passedOver  –         –                       listed     deleting
-//	unwanted              –           –         –                       unwritten  deleting, or earlier
+//	             written  granted     refused,     refused,  last waiter  a waiter   at a tick
+//	                                  not there    there     leaves       joins
+//	unwritten    listed   aside       –            –         unwanted     –          –
+//	listed       –        aside       rewrite      –         unwanted     –          –
+//	aside        listed   –           rewrite      listed    passedOver   –          listed
+//	passedOver            –           unwanted     expected               unwritten  deleting
+//	expected              passedOver  –            –                      listed     deleting
+//	unwanted              –           –            –                      unwritten  deleting, or earlier
 type rowState int
 
 const (
@@ -51,6 +57,7 @@ type heard int
 
 const (
 	heardNothing heard = iota
+	heardNext          // the waiter before this row was notified
 	heardCall          // the lock may be free
 	heardGrant         // a notification claims that a release granted the lock to the request in the row
 )
@@ -90,6 +97,7 @@ func (r *row) leave(w *waiter) (gone <-chan struct{}) {
 	if len(r.waiters) > 0 || !r.hasWaiters() {
 		return nil
 	}
+	r.cancelSecond()
 	r.heard, r.gone = heardNothing, make(chan struct{})
 	if r.state == aside {
 		r.state = passedOver
@@ -101,6 +109,7 @@ func (r *row) leave(w *waiter) (gone <-chan struct{}) {
 
 // wrote records that the row was written for its waiters.
 func (r *row) wrote() {
+	r.at = time.Now()
 	if r.state == unwritten || r.state == aside {
 		r.state = listed
 	}
@@ -118,16 +127,21 @@ func (r *row) granted() {
 	}
 }
 
-// refused records that this process was refused. The parameter deposited reports whether the statement wrote the
-// request into the row. The statement does not write the request if the row already contains it or does not exist.
-// The result anew reports that the row has waiters but no release can notify it, so it must be written again.
-func (r *row) refused(deposited bool) (anew bool) {
+// refused records that this process was refused. The parameter looked says that the statement looked for the row, and
+// the parameter there whether a release may choose the row. The row is not there if it does not exist: another process
+// deletes the row if this process missed a reservation. The result anew reports that the row has waiters but no release
+// can notify it, so it must be written again.
+func (r *row) refused(looked, there bool) (anew bool) {
+	r.there = there
 	switch {
-	case r.state == aside && deposited:
+	case r.state == listed && looked && !there:
+		r.state = aside
+		return true
+	case r.state == aside && there:
 		r.state = listed
 	case r.state == aside:
 		return true
-	case r.state == passedOver && deposited:
+	case r.state == passedOver && there:
 		r.state = expected
 	case r.state == passedOver:
 		r.state = unwanted
@@ -157,7 +171,7 @@ func (r *row) refresh() (write bool) {
 	}
 	select {
 	case r.writing <- struct{}{}:
-		r.state = listed
+		r.state, r.at = listed, time.Now()
 		return true
 	default:
 		return false
@@ -174,8 +188,29 @@ func (r *row) remove(tick bool) bool {
 	return due
 }
 
-// hear records a notification for the row and wakes the row's waiters.
-func (r *row) hear(what heard) {
+// stale reports whether it is time to write the row again. Every second is often enough for a row whose waiter polls. If
+// the waiter relies on notifications, releases check whether its session lives, so the row is written less often.
+func (r *row) stale() bool { return !r.there || time.Since(r.at) >= listedEvery }
+
+// secondChance is the delay after which the second waiter of a queue sends a request, if it was not notified. The lock
+// was reserved for the first waiter for 50 ms.
+const secondChance = 55 * time.Millisecond
+
+func (r *row) cancelSecond() {
+	if r.second != nil {
+		r.second.Stop()
+		r.second = nil
+	}
+}
+
+// hear records a notification for the row and wakes the row's waiters. If the waiter before this row was notified, hear
+// wakes them later, unless the row is notified before.
+func (r *row) hear(what heard, later func()) {
+	r.cancelSecond()
+	if what == heardNext {
+		r.second = time.AfterFunc(secondChance, later)
+		return
+	}
 	r.heard = max(r.heard, what)
 	for w := range r.waiters { // the wake functions never block
 		w.wake()

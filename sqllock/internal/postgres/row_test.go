@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,8 +42,9 @@ func TestStatesOfARow(t *testing.T) {
 	events := map[string]func(*row, *waiter){
 		"is written":            func(r *row, _ *waiter) { r.wrote() },
 		"granted":               func(r *row, _ *waiter) { r.granted() },
-		"refused":               func(r *row, _ *waiter) { r.refused(false) },
-		"refused and deposited": func(r *row, _ *waiter) { r.refused(true) },
+		"refused":               func(r *row, _ *waiter) { r.refused(false, false) },
+		"refused and not there": func(r *row, _ *waiter) { r.refused(true, false) },
+		"refused and there":     func(r *row, _ *waiter) { r.refused(true, true) },
 		"the last one leaves":   func(r *row, w *waiter) { r.leave(w) },
 		"somebody waits":        func(r *row, _ *waiter) { r.join(&waiter{func() {}}) },
 		"withdrawn":             func(r *row, _ *waiter) { r.forsake() },
@@ -57,7 +60,8 @@ func TestStatesOfARow(t *testing.T) {
 		"is written":            {listed, listed, listed, passedOver, expected, unwanted, deleting},
 		"granted":               {aside, aside, aside, passedOver, passedOver, unwanted, deleting},
 		"refused":               {unwritten, listed, aside, unwanted, expected, unwanted, deleting},
-		"refused and deposited": {unwritten, listed, listed, expected, expected, unwanted, deleting},
+		"refused and not there": {unwritten, aside, aside, unwanted, expected, unwanted, deleting},
+		"refused and there":     {unwritten, listed, listed, expected, expected, unwanted, deleting},
 		"the last one leaves":   {unwanted, unwanted, passedOver, passedOver, expected, unwanted, deleting},
 		"somebody waits":        {unwritten, listed, aside, unwritten, listed, unwritten}, // no entry for deleting, because a new row replaces a row that is being deleted
 		"withdrawn":             {unwritten, listed, aside, passedOver, unwanted, unwanted, deleting},
@@ -75,10 +79,12 @@ func TestStatesOfARow(t *testing.T) {
 // After a refusal, the process writes its row again only if no release can notify the row as it is.
 func TestARowIsWrittenAnew(t *testing.T) {
 	for from := unwritten; from <= deleting; from++ {
-		for _, deposited := range []bool{false, true} {
+		for _, looked := range []bool{false, true} {
 			r, _, _ := in(from)
-			assert.Equal(t, from == aside && !deposited, r.refused(deposited), "from %d, deposited %t", from, deposited)
+			assert.Equal(t, from == aside || from == listed && looked, r.refused(looked, false), "from %d, looked %t", from, looked)
 		}
+		r, _, _ := in(from)
+		assert.False(t, r.refused(true, true), "from %d", from)
 	}
 }
 
@@ -88,7 +94,7 @@ func TestWhoComesBackToARow(t *testing.T) {
 	for from, writes := range map[rowState]bool{passedOver: true, expected: false, unwanted: true} {
 		r, _, _ := in(from)
 		gone := r.gone
-		r.hear(heardCall)
+		r.hear(heardCall, nil)
 		n := 0
 		assert.Equal(t, writes, r.join(&waiter{func() { n++ }}), "from %d", from)
 		assert.Equal(t, 1, n, "from %d", from)
@@ -103,7 +109,7 @@ func TestWhoLeavesARow(t *testing.T) {
 		second := &waiter{func() {}}
 		r.join(second)
 		require.Nil(t, r.leave(second), "another waits")
-		r.hear(heardGrant)
+		r.hear(heardGrant, nil)
 		assert.Equal(t, 1, *woken)
 		assert.Equal(t, waits, r.leave(w) != nil, "from %d", from)
 		assert.Equal(t, heardNothing, r.heard, "what was said to who has left")
@@ -144,4 +150,24 @@ func TestTheRowBesideOneThatIsBeingDeleted(t *testing.T) {
 	assert.True(t, ended(gone))
 	s.hear(dying.id, heardCall) // delivers a notification that was sent before the deletion
 	assert.Equal(t, 2, woken)
+}
+
+// A row that is the second of the queue wakes its waiters only after a while, and not if it is notified before.
+func TestTheSecondWaiterIsWokenLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, woken := in(listed)
+		later := func() { r.hear(heardCall, nil) }
+		r.hear(heardNext, later)
+		time.Sleep(secondChance - time.Millisecond)
+		synctest.Wait()
+		assert.Zero(t, *woken)
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, 1, *woken)
+		r.hear(heardNext, later)
+		r.hear(heardCall, nil)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, 2, *woken)
+	})
 }

@@ -107,11 +107,12 @@ func (s *waiters) asks(r driver.Request) (a asking) {
 }
 
 // answered records the answer a to the request of a waiter. The parameter waiting is the row of that waiter. The
-// parameter deposited says whether the statement wrote the request into the row. The result anew reports whether the
+// parameter looked says that the statement was acquire_waiting.sql, and the parameter there is its result: whether a
+// release may choose the row. The result anew reports whether the
 // row must be written again, because no release can notify it. If the lock was reserved for another process that did
 // not acquire it, that process may be dead, so its row is deleted. If that process is alive, it soon writes its row
 // again.
-func (s *waiters) answered(waiting *row, a sqlbase.Answer, deposited bool) (anew bool) {
+func (s *waiters) answered(waiting *row, a sqlbase.Answer, looked, there bool) (anew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.Missed != "" {
@@ -122,7 +123,18 @@ func (s *waiters) answered(waiting *row, a sqlbase.Answer, deposited bool) (anew
 		waiting.granted()
 		return false
 	}
-	return waiting.refused(deposited)
+	return waiting.refused(looked, there)
+}
+
+// listed reports whether the process is notified when the lock may be free that was refused to the request r with the
+// answer a. Nobody is notified at the end of a transaction that has locked the row. While readers hold the lock, a
+// writer polls, because its requests keep later readers out.
+func (s *waiters) listed(r driver.Request, a sqlbase.Answer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.rows[r.Key]
+	return row != nil && row.state == listed && row.there && s.listener.hears() &&
+		a.Verdict != sqlbase.Contended && a.Verdict != sqlbase.Draining && a.Readers == 0
 }
 
 // granted records that this process was granted the lock of key, by a hand-over within the process or by a release.
@@ -216,7 +228,7 @@ func (s *waiters) hear(id string, what heard) {
 	defer s.mu.Unlock()
 	for _, r := range s.rows {
 		if id == "" && r.state != unwritten || id != "" && (r.id == id || r.replaces == id) {
-			r.hear(what)
+			r.hear(what, func() { s.hear(r.id, heardCall) })
 		}
 	}
 }
@@ -228,8 +240,8 @@ type work struct {
 	sweep        bool
 }
 
-// due returns the rows to write or delete now. The parameter tick is true once a second: the rows of all waiters are
-// then written. Rows that are kept in case a waiter returns are deleted when the parameter tick is true, or at once if
+// due returns the rows to write or delete now. The parameter tick is true once a second: the rows of waiters that poll
+// are then written, and the other rows every 30 seconds. Rows that are kept in case a waiter returns are deleted when the parameter tick is true, or at once if
 // the parameter keep is false. The result idle reports that no row is left. In that case the method has called the
 // function end, and the next waiter starts the listener again.
 func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
@@ -241,7 +253,7 @@ func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
 	}
 	for _, r := range s.rows {
 		switch {
-		case tick && r.refresh():
+		case tick && r.stale() && r.refresh():
 			w.stay = append(w.stay, r)
 		case r.remove(tick || !keep):
 			w.remove = append(w.remove, r)

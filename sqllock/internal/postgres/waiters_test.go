@@ -2,13 +2,15 @@ package postgres
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A process with waiters writes their row once a second, because a release ignores older rows.
+// A process with waiters that poll writes their row once a second, because a release ignores older rows. If the waiters
+// rely on notifications, the process writes the row every 30 seconds.
 func TestTheRowOfAWaiterIsWrittenAtEachTick(t *testing.T) {
 	for _, state := range []rowState{listed, aside} {
 		r, _, _ := in(state)
@@ -22,6 +24,12 @@ func TestTheRowOfAWaiterIsWrittenAtEachTick(t *testing.T) {
 			assert.False(t, idle)
 			<-r.writing // as the listener does after it has written the row
 		}
+		r.there = true
+		due, _ = s.due(true, true, nil)
+		assert.Empty(t, due.stay)
+		r.at = time.Now().Add(-listedEvery)
+		due, _ = s.due(true, true, nil)
+		assert.Equal(t, []*row{r}, due.stay)
 	}
 }
 

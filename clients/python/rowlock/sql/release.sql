@@ -1,6 +1,6 @@
 -- Parameters: $1 namespace; $2 name; $3 nonce; $4 token (0 means any grant of that nonce); $5 minimum hold in microseconds; $6 the tick to record, or NULL.
 -- Result: one row, 'released', if this grant was ended, else no row. In that case released_before.sql reads the reason.
--- Promise: ends only this grant, and keeps the row. If the minimum hold is over, the release reserves the lock for 50 ms for the waiter that has waited longest, and notifies that waiter. If the lock is not reserved, and no minimum hold keeps it unavailable, it is free at once, even if the clock is set back. If the clock is set back, the minimum hold does not get longer. The statement waits for the row for at most 1 s. A release that records a tick is durable. Without a tick the commit needs no flush, because a release that is lost in a crash delays the next grant by at most one TTL.
+-- Promise: ends only this grant, and keeps the row. If the minimum hold is over, the release reserves the lock for 50 ms for the waiter that has waited longest, and notifies that waiter. The second waiter is told too, because the first may not come. If the minimum hold is not over, the first waiter is notified, so that it learns when the lock becomes free. If the lock is not reserved, and no minimum hold keeps it unavailable, it is free at once, even if the clock is set back. If the clock is set back, the minimum hold does not get longer. The statement waits for the row for at most 1 s. A release that records a tick is durable. Without a tick the commit needs no flush, because a release that is lost in a crash delays the next grant by at most one TTL.
 UPDATE rowlock_lease l
    SET nonce = NULL,
        expires_at = least(l.expires_at, b.now),
@@ -18,9 +18,16 @@ UPDATE rowlock_lease l
                   FROM rowlock_lease_waiter w
                  WHERE w.namespace = $1::text AND w.name = $2::text
                    AND w.callable AND w.seen_at > clock_timestamp() - interval '3 seconds'
+                   AND (w.seen_at <= clock_timestamp() OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))
                  ORDER BY w.since
                  LIMIT 1) AS waiter) b
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
-RETURNING CASE WHEN l.reserved_for IS NULL OR b.waiter[2] = '' THEN 'released'
-               ELSE 'released' || pg_notify(b.waiter[2], l.reserved_for::text)::text END
+RETURNING CASE WHEN b.waiter IS NULL OR b.waiter[2] = '' THEN 'released'
+               ELSE 'released' || pg_notify(b.waiter[2], b.waiter[1])::text || coalesce((
+                    SELECT pg_notify(w.channel, w.id::text || ' next')::text
+                      FROM rowlock_lease_waiter w
+                     WHERE w.namespace = $1::text AND w.name = $2::text
+                       AND w.callable AND w.seen_at > b.now - interval '3 seconds' AND w.channel <> '' AND w.id <> b.waiter[1]::uuid
+                     ORDER BY w.since
+                     LIMIT 1), '') END

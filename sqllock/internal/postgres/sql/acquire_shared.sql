@@ -102,7 +102,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN
                        FROM (SELECT w.channel, w.id
                                FROM rowlock_lease_waiter w
                               WHERE w.namespace = $1::text AND w.name = $2::text
-                                AND w.callable AND w.seen_at > s.now - interval '3 seconds' AND w.channel <> '' AND w.id IS DISTINCT FROM $7::text::uuid
+                                AND w.callable AND w.seen_at > s.now - interval '3 seconds' AND (w.seen_at <= s.now OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint))) AND w.channel <> '' AND w.id IS DISTINCT FROM $7::text::uuid
                               ORDER BY w.since
                               LIMIT 1) n), '') END
             WHEN NOT s.same_epoch THEN 'epoch'

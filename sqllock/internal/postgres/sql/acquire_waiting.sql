@@ -1,5 +1,5 @@
 -- Parameters: $1 to $8 as in acquire.sql; $9 the id of the waiter's row; $10 a sum of flags: 1 if a later release may grant the request, 2 if the process did not wait before; $11 the channel on which the process listens, or an empty text.
--- Result: the columns of acquire.sql, and then: how many waiters have waited longer; the id of the waiter that missed its reservation of the lock, or an empty text; whether the statement wrote the waiter's row.
+-- Result: the columns of acquire.sql, and then: how many waiters have waited longer; the id of the waiter that missed its reservation of the lock, or an empty text; whether the waiter's row is there, so that a release may choose it.
 -- Promise: is acquire.sql with two differences. If the request is refused and a later release may grant it, the statement deposits the request in the waiter's row. A lock that is reserved for this waiter is granted to it.
 WITH seen AS MATERIALIZED (
     -- The comments in acquire.sql explain the parts that have no comment here.
@@ -50,7 +50,7 @@ WITH seen AS MATERIALIZED (
  RETURNING l.token, l.done
 ), left_there AS (
     UPDATE rowlock_lease_waiter w
-       SET nonce = CASE WHEN $10::bigint & 1::bigint = 1 THEN $3::text::uuid END, seen_at = clock_timestamp(), callable = true,
+       SET nonce = CASE WHEN $10::bigint & 1::bigint = 1 THEN $3::text::uuid END, seen_at = greatest(w.seen_at, clock_timestamp()), callable = true,
            since = CASE WHEN $10::bigint & 2::bigint = 2 THEN clock_timestamp() ELSE w.since END,
            channel = $11::text, holder = $4::text, note = $5::text, ttl_us = $6::bigint, min_hold_us = $7::bigint, handover_us = $8::bigint
       FROM seen s
@@ -107,5 +107,6 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
                     JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
                    WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.callable AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
        CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed,
-       EXISTS (SELECT FROM left_there) AS there
+       EXISTS (SELECT FROM left_there)
+       OR EXISTS (SELECT FROM rowlock_lease_waiter w WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid AND w.callable) AS there
   FROM seen s LEFT JOIN granted g ON true

@@ -14,6 +14,7 @@ WITH ours AS MATERIALIZED (
       FROM ours o, rowlock_lease_waiter w
      WHERE w.namespace = $1::text AND w.name = $2::text
        AND w.callable AND w.seen_at > o.now - interval '3 seconds' AND w.id IS DISTINCT FROM $7::text::uuid
+       AND (w.seen_at <= clock_timestamp() OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))
      ORDER BY w.since
      LIMIT 1
        FOR UPDATE OF w
@@ -60,5 +61,11 @@ UPDATE rowlock_lease l
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
 RETURNING CASE WHEN b.passes THEN 'released' || pg_notify(b.channel, b.id::text || ' granted')::text
-               WHEN l.reserved_for IS NULL OR b.channel = '' THEN 'released'
-               ELSE 'released' || pg_notify(b.channel, b.id::text)::text END
+               WHEN b.id IS NULL OR b.channel = '' THEN 'released'
+               ELSE 'released' || pg_notify(b.channel, b.id::text)::text || coalesce((
+                    SELECT pg_notify(w.channel, w.id::text || ' next')::text
+                      FROM rowlock_lease_waiter w
+                     WHERE w.namespace = $1::text AND w.name = $2::text
+                       AND w.callable AND w.seen_at > b.now - interval '3 seconds' AND w.channel <> '' AND w.id <> b.id AND w.id IS DISTINCT FROM $7::text::uuid
+                     ORDER BY w.since
+                     LIMIT 1), '') END
