@@ -5,8 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"math"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/backoff"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 // Tokens come from UUID_SHORT, a counter in the memory of the server. It rises with each call, and begins with the
@@ -15,7 +18,7 @@ import (
 // a run of the server makes its first token, and then once for reservedTokens tokens.
 
 // reservedTokens is how many tokens one write of the mint reserves.
-const reservedTokens = 1 << 20
+const reservedTokens = 1 << 24
 
 // mint is the row from which all sessions make tokens.
 type mint struct {
@@ -82,9 +85,29 @@ func (b *Backend) mintOne(ctx context.Context, c *conn) (driver.Token, error) {
 	return token, err
 }
 
+// reserveLimit is how long reserve tries to lock the row. It is short, because the session may hold other locks, whose
+// heartbeats wait meanwhile.
+const reserveLimit = time.Second
+
 // reserve writes the mint, in a transaction on c. It returns the new mint and a number that the server made after the
 // row was locked.
-func (b *Backend) reserve(ctx context.Context, c *conn) (mint, int64, error) {
+func (b *Backend) reserve(ctx context.Context, c *conn) (m mint, number int64, err error) {
+	for end := time.Now().Add(reserveLimit); ; {
+		m, number, err = b.tryReserve(ctx, c)
+		if code := sqlerror.MySQL(err); code != lockedRow && code != lockedRowMariaDB || time.Now().After(end) {
+			return m, number, err
+		}
+		backoff.Sleep(ctx, 5*time.Millisecond)
+	}
+}
+
+// Errors of a NOWAIT statement if another transaction has locked the row.
+const (
+	lockedRow        = 3572
+	lockedRowMariaDB = 1205
+)
+
+func (b *Backend) tryReserve(ctx context.Context, c *conn) (mint, int64, error) {
 	tx, err := c.BeginTx(ctx, nil)
 	if err != nil {
 		return mint{}, 0, err
@@ -104,7 +127,8 @@ func (b *Backend) reserve(ctx context.Context, c *conn) (mint, int64, error) {
 		return mint{}, 0, driver.Permanent(errNoTokens)
 	case m.serves(r):
 		m = m.more(r.number)
-	default: // decided before the numbers that advance.sql takes: they make this run's numbers as large as those of an earlier run that started in the same second
+	default:
+		// This comes after the decision, because it makes the numbers as large as those of an earlier run of the same second.
 		if _, err := tx.ExecContext(ctx, b.sql["advance"]); err != nil {
 			return mint{}, 0, err
 		}

@@ -164,7 +164,7 @@ func TestACancelledCallHarmsNoOtherLock(t *testing.T) {
 }
 
 // If another transaction, such as a backup, locks the rows of the mint and of a grant, locks are granted and renewed. A
-// grant then waits for its row for a second at most.
+// grant then waits for its row for a second at most. Only a request for which no token is reserved fails.
 func TestLockedRowsStopNoLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))
@@ -180,6 +180,10 @@ func TestLockedRowsStopNoLock(t *testing.T) {
 		second := grant(t, b, "b")
 		assert.Greater(t, second.Token, g.Token)
 		assert.Greater(t, grant(t, New(s.open(t)), "c").Token, second.Token)
+		b.locks.Sessions()[0].(*session).mint.reserved = 0
+		_, err = b.Acquire(limited(t), request("d"))
+		require.True(t, driver.IsNotApplied(err), err)
+		assert.Zero(t, s.holds(t, "d"))
 		outcomes, err := b.Renew(limited(t), []driver.Grant{g, second})
 		require.NoError(t, err)
 		assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
