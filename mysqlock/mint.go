@@ -17,8 +17,9 @@ import (
 // mint, says how to make a token from a number of the counter, and which tokens are reserved. The row is written when
 // a run of the server makes its first token, and then once for reservedTokens tokens.
 
-// reservedTokens is how many tokens one write of the mint reserves.
-const reservedTokens = 1 << 24
+// reservedTokens is how many tokens one write of the mint reserves. That many microseconds, 66 ms, the reserved tokens may
+// be ahead of the clock. So even if a crash loses the last write of the row, the tokens of the next run are larger.
+const reservedTokens = 1 << 16
 
 // mint is the row from which all sessions make tokens.
 type mint struct {
