@@ -18,7 +18,7 @@ func TestCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 		blocker, err := s.raw.Conn(limited(t))
 		require.NoError(t, err)
 		defer blocker.Close()
-		_, err = blocker.ExecContext(limited(t), "LOCK TABLES rowlock_lease_counter WRITE, rowlock_lease_meta WRITE")
+		_, err = blocker.ExecContext(limited(t), "LOCK TABLES rowlock_lease_counter WRITE, rowlock_lease_mint WRITE")
 		require.NoError(t, err)
 		const room = 6
 		db := s.open(t)

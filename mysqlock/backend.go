@@ -53,9 +53,8 @@ func New(db *sql.DB, opts ...Option) *Backend {
 	b.locks.Most, b.locks.Waiting, b.locks.Together = o.sessions, o.sessions/2, true
 	b.locks.Linger = sessionlock.Linger(most)
 	b.locks.Link = func(base *sessionlock.Session[driver.Key]) sessionlock.Link[driver.Key] {
-		return &session{Session: base, backend: b}
+		return &session{Session: base, backend: b, described: map[driver.Key]description{}}
 	}
-	b.locks.Number = b.numbered
 	if err == nil {
 		b.sql = load(table)
 	}
@@ -123,11 +122,7 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := b.ready(ctx); err != nil {
 		return err
 	}
-	return explain(ctx, b.table, "release", g.Key, b.release(ctx, g))
-}
-
-func (b *Backend) release(ctx context.Context, g driver.Grant) error {
-	return b.locks.Release(ctx, g.Key, g)
+	return explain(ctx, b.table, "release", g.Key, b.locks.Release(ctx, g.Key, g))
 }
 
 func (b *Backend) ready(ctx context.Context) error { return sessionlock.Ready(ctx, b.err) }

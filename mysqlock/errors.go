@@ -28,7 +28,7 @@ func (e *SchemaError) Unwrap() error { return e.Err }
 
 var (
 	errClosed   = errors.New("the server has closed the connection")
-	errHidden   = errors.New("a trigger on the table of tokens overwrites LAST_INSERT_ID, which returns the token: drop the trigger, or use the option mysqlock.NoToken")
+	errNoTokens = errors.New("all tokens are used up: the table of the mint was changed by hand")
 	errReadOnly = errors.New("this server is read-only (read_only), and the primary does not see its locks: use a DSN that leads to the primary")
 )
 
@@ -76,7 +76,7 @@ func explain(ctx context.Context, table sqltable.Table, operation string, key dr
 	}
 	switch sqlerror.MySQL(err) {
 	case 1146, 1054, 1049: // unknown table, column, database
-		return driver.Permanent(&SchemaError{Table: table.String() + "_counter", Err: err})
+		return driver.Permanent(&SchemaError{Table: table.String() + "_mint", Err: err})
 	case 1290, 1792, 1836:
 		return driver.Permanent(fmt.Errorf("%w: the server or the session is read-only: locks need the primary", err))
 	case 1045, 1698:

@@ -18,10 +18,8 @@ func (b *Backend) mine(namespace string, all bool) []driver.Status {
 
 // ForceRelease implements [driver.Operator]. If key is held and live is false, ForceRelease returns a refusal. If live
 // is true, it ends the connection that holds key (KILL). This also releases all other locks of that connection.
-// ForceRelease waits until the server has released the lock. Then ForceRelease raises the token, unless NoToken is
-// set, so that the old holder is fenced. The user needs the privilege to kill the connections of other users
-// (CONNECTION_ADMIN or SUPER), unless the holder has the same user. Pass token zero for a holder whose token is
-// unknown.
+// ForceRelease waits until the server has released the lock, and then raises the token that Inspect returns. The user needs the privilege to kill the connections of other users (CONNECTION_ADMIN or SUPER), unless the
+// holder has the same user. Pass token zero for a holder whose token is unknown.
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
 	err := b.look(ctx, func(c *conn) error {
 		r, err := b.record(ctx, c, key)
@@ -37,10 +35,13 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 		if err := b.kill(ctx, c, r.heldBy.Int64); err != nil {
 			return err
 		}
-		if err := b.freed(ctx, c, key, r.heldBy); err != nil || b.opts.noToken {
+		if err := b.freed(ctx, c, key, r.heldBy); err != nil || token == 0 {
 			return err
 		}
-		_, err = c.exec(ctx, b.sql["raise"], append(names(key), int64(token)))
+		next, err := b.mintOne(ctx, c)
+		if err == nil {
+			_, err = c.exec(ctx, b.sql["raise"], append([]any{int64(next)}, append(names(key), int64(token))...))
+		}
 		return err
 	})
 	return explain(ctx, b.table, "force release of", key, err)

@@ -7,7 +7,7 @@ import (
 )
 
 // ForceRelease first queries which connection holds the lock, and then kills that connection. If the connection ends
-// between these two steps, ForceRelease still raises the token. So the fence rejects the old holder.
+// between these two steps, ForceRelease returns no error.
 func TestAConnectionThatEndsBeforeItIsKilled(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		b := New(s.open(t))

@@ -6,8 +6,6 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/oneline"
-	"github.com/rowlock/rowlock/internal/sqlbind"
-	"github.com/rowlock/rowlock/internal/sqlerror"
 )
 
 // Lock makes one attempt to acquire h's lock. If another session holds the lock, the error is a [*driver.Held].
@@ -23,23 +21,46 @@ func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 }
 
 // take requests h's lock. The server waits for the lock for at most as many seconds as the parameter wait says. It
-// returns the token and whether the lock was granted. The token is 0 for a second or further lock of a connection. For
-// the first lock, the same statement also makes the token.
+// returns the token, or 0 with the option NoToken, and whether the lock was granted.
 func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token, bool, error) {
-	if se.backend.opts.noToken || se.Has(func(other *holding) bool { return other != h }) {
-		var answer sql.NullInt64
-		err := se.query(ctx, "lock", []any{se.name(h), wait}, &answer)
-		return 0, answer.Int64 == 1, err
+	verb := "acquire"
+	if se.backend.opts.noToken {
+		verb = "lock"
 	}
-	token, changed, err := se.exec(ctx, "acquire", append(names(h.Key), sqlbind.MySQLText(h.Holder), sqlbind.MySQLText(h.Note), se.name(h), wait)...)
-	if err == nil && token == 0 && changed {
-		err = driver.Permanent(errHidden)
+	var number sql.NullInt64
+	err := se.query(ctx, verb, []any{se.name(h), wait}, &number)
+	if err != nil || number.Int64 == 0 || se.backend.opts.noToken {
+		return 0, number.Int64 != 0, err
 	}
-	return driver.Token(token), token != 0, err
+	token, err := se.token(ctx, number.Int64)
+	if err != nil {
+		return 0, false, err
+	}
+	se.describe(ctx, h, token)
+	return token, true, nil
+}
+
+// token returns the token for a number that the server made while the session held the lock. Once for reservedTokens
+// tokens it has to reserve more, and then uses a later number.
+func (se *session) token(ctx context.Context, number int64) (driver.Token, error) {
+	token, reserved := se.mint.of(number)
+	if reserved {
+		return token, nil
+	}
+	m, number, err := se.backend.reserve(ctx, se.conn)
+	switch {
+	case driver.IsPermanent(err): // the row makes no tokens, but the session is as good as before
+		return 0, err
+	case err != nil:
+		return 0, se.note(ctx, err)
+	}
+	se.mint = m
+	token, _ = m.of(number)
+	return token, nil
 }
 
 // After a failed statement, the method failed releases the lock that the statement may have acquired. The statement
-// acquires the lock before it makes the token. So the session may hold the lock although the statement has failed.
+// acquires the lock before its token is made. So the session may hold the lock although the statement has failed.
 func (se *session) failed(ctx context.Context, h *holding, err error) error {
 	if se.Broken != nil {
 		return err
@@ -70,15 +91,4 @@ func (se *session) refusal(ctx context.Context, h *holding) error {
 		return &driver.Held{Reason: driver.Contended}
 	}
 	return found.refusal()
-}
-
-// transient reports whether the server rolled the statement back and a retry may succeed. The causes are a deadlock,
-// a wait for a row that took too long, a row that has changed (MariaDB), and a statement that must be prepared again.
-func transient(err error) bool {
-	switch sqlerror.MySQL(err) {
-	case 1213, 1205, 1020, 1615:
-		return true
-	default:
-		return false
-	}
 }

@@ -8,18 +8,15 @@ import (
 	"github.com/rowlock/rowlock/internal/sqlbind"
 )
 
-// Prune implements [driver.Operator]. It deletes the tokens of locks that are free and whose last grant is older than
-// unused, in batches. It returns how many tokens it has deleted, even if it also returns an error. It needs the
-// privileges to delete from the counter table and to update the meta table.
+// Prune implements [driver.Operator]. It deletes the rows of locks that are free and whose last described grant is
+// older than unused, in batches. It returns how many rows it has deleted, even if it also returns an error. It needs
+// the privilege to delete from the table of the grants. Tokens do not depend on these rows.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
 	if b.opts.noToken {
 		return 0, b.ready(ctx)
 	}
 	total := 0
 	err := b.look(ctx, func(c *conn) error {
-		if _, err := c.exec(ctx, b.sql["raise_floor"], []any{unused.Microseconds()}); err != nil {
-			return err
-		}
 		for {
 			r, err := c.ExecContext(ctx, b.sql["prune"], unused.Microseconds(), sqlbind.MySQLBytes(c.schema))
 			if err != nil {

@@ -56,7 +56,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// A waiter locks no rows, neither in the table of tokens nor in the table that Prune updates.
+// A waiter locks no rows, neither of the mint nor of the grants.
 func TestAWaiterLocksNoRow(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t))
@@ -64,7 +64,7 @@ func TestAWaiterLocksNoRow(t *testing.T) {
 		got, failed := s.waitFor(t, limited(t), b, request("a"))
 		tx, err := s.raw.BeginTx(limited(t), nil)
 		require.NoError(t, err)
-		for _, table := range []string{"rowlock_lease_meta", "rowlock_lease_counter"} {
+		for _, table := range []string{"rowlock_lease_mint", "rowlock_lease_counter"} {
 			_, err = tx.ExecContext(limited(t), "SELECT * FROM "+table+" FOR UPDATE NOWAIT")
 			require.NoError(t, err, table)
 		}

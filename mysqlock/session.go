@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sessionlock"
@@ -19,7 +20,10 @@ type session struct {
 
 	backend *Backend
 	conn    *conn // nil until Connect borrows a connection
+	mint    mint  // not set with the option NoToken
 	watched bool
+
+	described map[driver.Key]description
 }
 
 var _ sessionlock.Queuer[driver.Key] = (*session)(nil)
@@ -49,20 +53,6 @@ func (se *session) query(ctx context.Context, verb string, args []any, dest ...a
 	return se.note(ctx, se.conn.query(ctx, se.backend.sql[verb], args, dest...))
 }
 
-// exec runs a statement that makes a token. It returns the token, or 0 if none was made,
-// and whether a row of the token table was written.
-func (se *session) exec(ctx context.Context, verb string, args ...any) (token int64, changed bool, err error) {
-	r, err := se.conn.exec(ctx, se.backend.sql[verb], args)
-	if err != nil {
-		return 0, false, se.note(ctx, err)
-	}
-	rows, err := r.RowsAffected()
-	if err == nil {
-		token, err = r.LastInsertId()
-	}
-	return token, rows > 0, err
-}
-
 func (se *session) note(ctx context.Context, err error) error {
 	if err != nil && !plain(ctx, err) {
 		se.Broken = err
@@ -84,6 +74,9 @@ func (se *session) Prove(ctx context.Context, list []*holding) error {
 		if err := se.owns(ctx, part); err != nil || se.Broken != nil {
 			return err
 		}
+	}
+	if !se.backend.opts.noToken {
+		se.describeAll(list)
 	}
 	return nil
 }
@@ -122,6 +115,10 @@ func (se *session) Unlock(ctx context.Context, h *holding) error {
 	case released.Int64 != 1:
 		se.Broken = sessionlock.ErrMissing
 		return driver.ErrNotHeld
+	}
+	if d, known := se.described[h.Key]; known {
+		d.released = time.Now()
+		se.described[h.Key] = d
 	}
 	return nil
 }

@@ -24,7 +24,11 @@ func (se *session) Connect(ctx context.Context) error {
 		return driver.NotApplied(fmt.Errorf("get a connection from the pool: %w", err))
 	}
 	se.conn = c
-	if err := se.backend.examine(ctx, c); err != nil {
+	err = se.backend.examine(ctx, c)
+	if err == nil && !se.backend.opts.noToken {
+		se.mint, _, err = se.backend.minting(ctx, c)
+	}
+	if err != nil {
 		se.Broken = err
 		if driver.IsPermanent(err) {
 			return err

@@ -35,11 +35,6 @@ func (s *Store[K]) acquire(ctx context.Context, id K, r driver.Request, queues b
 		} else {
 			g, err = s.again(ctx, h, r)
 		}
-		if err == nil && g.Token == 0 && s.Number != nil {
-			once, cancel := context.WithTimeout(ctx, silence(r.TTL))
-			g, err = s.Number(once, h, g)
-			cancel()
-		}
 		switch {
 		case err == nil:
 			return g, nil

@@ -22,7 +22,7 @@ type Holding[K comparable] struct {
 	grant     driver.Grant
 	since     time.Time
 	asking    chan struct{} // closed once the server has answered; the field granted is valid only after that
-	granted   bool          // the lock is held; its token may not be known yet
+	granted   bool          // the lock is held
 	gone      chan struct{} // closed when the lock is released, lost or refused
 	unwanted  bool          // the holder has called Release, so the holder no longer relies on the lock
 	releasing bool
@@ -119,27 +119,13 @@ func (se *Session[K]) settle(h *Holding[K], queues bool) (refusal error) {
 	return nil
 }
 
-// grantedWith records that the session holds h's lock, with the token, or with 0 if the token is not known yet.
-// The caller holds mu.
+// grantedWith records that the session holds h's lock, with the token, or with 0 if the lock has no token. The caller
+// holds mu.
 func (h *Holding[K]) grantedWith(token driver.Token) driver.Grant {
 	h.grant.Token = token
 	h.granted, h.since = true, time.Now()
 	close(h.asking)
 	return h.grant
-}
-
-// Numbered records the token of h, unless h already has a token, and returns the grant.
-// It returns ErrGone if h is no longer held.
-func (s *Store[K]) Numbered(h *Holding[K], token driver.Token) (driver.Grant, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !h.granted {
-		return driver.Grant{}, ErrGone
-	}
-	if h.grant.Token == 0 { // a repeated request may already have set the token
-		h.grant.Token = token
-	}
-	return h.grant, nil
 }
 
 // drop removes h from the bookkeeping, and wakes the requests that wait for h. The caller holds mu.

@@ -31,10 +31,6 @@ type Store[K comparable] struct {
 	// Linger is how long a session that is no longer needed keeps its connection for the next request.
 	Linger time.Duration
 
-	// The store calls the function Number if Lock has returned no token. Number makes a token, and returns the grant g
-	// of h with that token. Number is nil if Lock always returns a token.
-	Number func(ctx context.Context, h *Holding[K], g driver.Grant) (driver.Grant, error)
-
 	mu       sync.Mutex
 	sessions []*Session[K]
 	idle     []*Session[K] // sessions that are no longer needed and wait for Linger to end; they are not in sessions
@@ -48,7 +44,7 @@ type Store[K comparable] struct {
 type Link[K comparable] interface {
 	// Connect borrows a connection that can hold locks, unless the session already has one.
 	Connect(ctx context.Context) error
-	// Lock tries to acquire h's lock, and returns its token. It returns 0 if the token must come from [Store].Number.
+	// Lock tries to acquire h's lock, and returns its token, or 0 if the lock has none.
 	// After an error, the session either does not hold the lock or is marked as broken.
 	Lock(ctx context.Context, h *Holding[K]) (driver.Token, error)
 	// Unlock releases h's lock. It returns driver.ErrNotHeld if the session had already ended. It also returns
@@ -95,13 +91,6 @@ func (s *Store[K]) Session(id K, g driver.Grant) context.Context {
 		return h.session.ctx
 	}
 	return ended
-}
-
-// LinkOf returns the link of h's session.
-func (s *Store[K]) LinkOf(h *Holding[K]) Link[K] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return h.session.link
 }
 
 // ended is the context that Session returns for an unknown grant.

@@ -34,7 +34,7 @@ type Table struct {
 }
 
 // reserved matches every name that ends in a suffix which this project appends to the name of a lease table.
-var reserved = regexp.MustCompile(`(?i)^(.+)_(meta|fence|outcome|version|waiter|counter|run|token|fence_pass|fence_check|same_epoch)$`)
+var reserved = regexp.MustCompile(`(?i)^(.+)_(meta|fence|outcome|version|waiter|counter|mint|run|token|fence_pass|fence_check|same_epoch)$`)
 
 // Parse parses the name of a lease table as [ParseProtected] does. It also rejects a name that could be derived from
 // the name of another lease table.

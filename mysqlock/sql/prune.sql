@@ -1,8 +1,7 @@
 -- Parameters: the minimum age of the last grant, in microseconds; the schema in base64.
 -- Result: the number of rows affected.
--- Promise: deletes only rows of free locks, and only rows whose token is at most rowlock_lease_meta.floor. Later tokens are larger than that floor.
+-- Promise: deletes only rows of free locks. Tokens do not depend on these rows.
 DELETE /*+ SET_VAR(lock_wait_timeout = 1) */ FROM rowlock_lease_counter
  WHERE granted_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
-   AND token <= (SELECT m.floor FROM rowlock_lease_meta AS m WHERE m.id = 1)
    AND IS_USED_LOCK(CONCAT('rowlock:', LEFT(SHA2(CONCAT(FROM_BASE64(?), 0x00, namespace, 0x00, name), 256), 56))) IS NULL
  LIMIT 1000

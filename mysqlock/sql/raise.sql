@@ -1,6 +1,6 @@
--- Parameters: namespace and name in base64, token.
+-- Parameters: a new token; namespace and name in base64; the token of the grant that was ended.
 -- Result: the number of rows affected.
--- Promise: raises the stored token if it still equals the given token, so that the holder of that token is fenced.
+-- Promise: stores the new token if the row still has the token of the ended grant.
 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_counter
-   SET token = GREATEST(token + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))
+   SET token = ?
  WHERE namespace = FROM_BASE64(?) AND name = FROM_BASE64(?) AND token = ?
