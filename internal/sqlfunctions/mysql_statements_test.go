@@ -41,6 +41,8 @@ var (
 		"granted":  {file: "granted", mysql: "p_namespace p_name p_nonce p_path", into: "o_token, o_done"},
 		"adopt":    {file: "adopt_epoch"},
 		"ttl":      {file: "raise_longest_ttl", mysql: "p_closed_for"},
+		"create":   {file: "create", mysql: "p_namespace p_name"},
+		"lock":     {file: "lock_in_tx_or_skip", mysql: "p_namespace p_name", into: "o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us"},
 		"reserve":  {file: "reserve_for_writer", mysql: "p_reserve" + key + key, mariadb: "p_reserve" + key},
 		"wait":     {file: "wait", mysql: waitArgs + key, mariadb: waitArgs},
 		"leave":    {file: "leave", mysql: leaveArgs + key, mariadb: leaveArgs},
@@ -55,7 +57,7 @@ var (
 		"check": {file: "check", mysql: "p_namespace p_resource p_namespace p_resource", into: "o_token, o_nonce, o_seen_token, o_seen_nonce"},
 		"pass":  {file: "pass", mysql: "p_nonce p_nonce"},
 	}
-	onlyOnMariaDB = regexp.MustCompile(`(?s)/\*M! (.*?)\*/`)
+	onlyOnMariaDB = regexp.MustCompile(`(?s)/\*M!\d* (.*?)\*/`)
 )
 
 // body returns the statement as the body of a procedure: with the parameters, and with the row that it selects.
