@@ -200,7 +200,7 @@ func TestTheProceduresBeginTheQuarantineOfANewServer(t *testing.T) {
 				return callBegin(t.Context(), conn, "nightly", 0)
 			},
 			"acquire": func() error {
-				_, err := callAcquire(t.Context(), db, "nightly", 0)
+				_, err := callAcquire(t.Context(), db, "weekly", 0)
 				return err
 			},
 		} {
