@@ -145,12 +145,18 @@ func TestBeginWaits(t *testing.T) {
 	})
 }
 
-// The next transaction sees what the last one has committed, because it takes its snapshot after the lock: workers that
-// read a number with a plain read and write the number plus one lose no update, together with Go processes.
+// The next transaction sees what the last one has committed, because begin takes no snapshot: the transaction even sees
+// what another session commits after begin. Workers that read a number with a plain read and write the number plus one
+// lose no update, together with Go processes.
 func TestBeginTakesTheLockBeforeTheSnapshot(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *sql.DB, _ string) {
 		execMySQL(t, db, "CREATE TABLE counter (n INT)")
+		first := session(t, db)
+		require.NoError(t, callBegin(t.Context(), first, "counter", 0))
 		execMySQL(t, db, "INSERT INTO counter VALUES (0)")
+		assert.Equal(t, 1, count(t, first, "SELECT COUNT(*) FROM counter"))
+		_, err := first.ExecContext(t.Context(), "COMMIT")
+		require.NoError(t, err)
 		const each, workers = 8, 4
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
