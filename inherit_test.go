@@ -145,10 +145,8 @@ func TestAChildDoesNotWaitForItsParent(t *testing.T) {
 			store := memlock.New()
 			parent := acquire(t, locker(t, store), "job", opts...)
 			bequeath(t, parent)
-			defer parent.Release(t.Context()) //nolint:errcheck // it ends the renewals
-			ctx, lease, err := rowlock.FromEnvironment(t.Context())
+			ctx, _, err := rowlock.FromEnvironment(t.Context())
 			require.NoError(t, err)
-			defer lease.Release(ctx) //nolint:errcheck // it ends the connection
 			refused := func(err error) {
 				t.Helper()
 				require.ErrorIs(t, err, rowlock.ErrNested)
@@ -168,6 +166,8 @@ func TestAChildDoesNotWaitForItsParent(t *testing.T) {
 			again, err := elsewhere.TryAcquire(ctx, "job")
 			require.NoError(t, err)
 			require.NoError(t, again.Release(ctx))
+			require.NoError(t, parent.Release(t.Context()))
+			<-ctx.Done()
 		})
 	}
 }
