@@ -31,6 +31,7 @@ type acquisition struct {
 	pending      clock.Instant // just before this call sent its first request that may still be granted; zero if there is no such request
 	held         *HeldError    // the last refusal
 	refusal      *driver.Held  // the reply to the last request if it was a refusal, else nil
+	nested       error         // an ErrNested if the holder is a lease in ctx, so that a wait would never end; else nil
 	err          error         // the last failure; nil after a refusal
 	lastCertain  bool          // true if the request that failed last certainly had no effect
 	waitingCrew  *crew.Crew    // the locker's count of its waiters; nil while this call does not wait
@@ -63,7 +64,7 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("rowlock: acquire %s: %w", excerpt(key.String()), err)
 	}
-	if err := (nesting{l, key}).check(ctx); err != nil {
+	if err := (nesting{l, key, 0}).check(ctx); err != nil {
 		return nil, err
 	}
 	nonce := driver.NewNonce()
@@ -111,7 +112,7 @@ func (a *acquisition) try() (*Lease, error) {
 // mayWaitAfter reports whether the call may wait after an attempt has failed with err.
 func (a *acquisition) mayWaitAfter(err error) bool {
 	over := a.cfg.waitSet && time.Since(a.started) >= a.cfg.wait
-	return !over && a.ctx.Err() == nil && (errors.Is(err, ErrHeld) || errors.Is(err, ErrUnavailable))
+	return !over && a.ctx.Err() == nil && (errors.Is(err, ErrHeld) && !errors.Is(err, ErrNested) || errors.Is(err, ErrUnavailable))
 }
 
 // wait joins the queue of the waiters of this process. At the front of the queue, it sends requests until it acquires
@@ -232,6 +233,9 @@ func (a *acquisition) ask(ctx context.Context, send way) (*Lease, verdict) {
 			a.recorded = true
 		}
 		a.refused(held, now)
+		if a.nested != nil {
+			return nil, stop
+		}
 		return nil, refused
 	}
 	unproven := g.Nonce == a.nonce // the store granted the request, but afterWait could not confirm the grant
@@ -244,7 +248,7 @@ func (a *acquisition) ask(ctx context.Context, send way) (*Lease, verdict) {
 		}
 		a.mayBeGranted(sent)
 	}
-	if driver.IsPermanent(err) || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
+	if a.nested != nil || driver.IsPermanent(err) || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
 		return nil, stop
 	}
 	return nil, again
@@ -292,6 +296,7 @@ func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent clock.
 // not replace the previous refusal.
 func (a *acquisition) refused(held *driver.Held, now clock.Instant) {
 	a.answered, a.err, a.refusal = now, nil, held
+	a.nested = nesting{a.locker, a.key, held.Token}.check(a.ctx)
 	if a.held == nil || *held != (driver.Held{Reason: driver.Leased}) {
 		a.held = newHeldError(a.key, held, now.At)
 	}
@@ -403,6 +408,9 @@ func (a *acquisition) failed(err error) {
 func (a *acquisition) failure() error {
 	if a.locker.closing.Err() != nil {
 		return ErrClosed
+	}
+	if a.nested != nil {
+		return a.nested
 	}
 	if a.err != nil && (a.held == nil || a.ctx.Err() == nil) { // the last reply was not a refusal
 		failure := error(&opError{"acquire", a.key, ErrUnavailable, a.err})

@@ -83,12 +83,15 @@ func (c trusted) Value(key any) any {
 type nesting struct {
 	locker *Locker
 	key    driver.Key
+	token  Token // that of the holder, if the store has refused the lock; else zero
 }
 
 // in reports whether an Acquire of n.key would wait for the lease le: le is held, has the key n.key, and comes from the
-// same backend.
+// same backend, or is the grant that the store has named in its refusal. Such a grant may belong to another backend of
+// the same store, for example the parent's lease of [FromEnvironment].
 func (n nesting) in(le *Lease) bool {
-	return le.grant.Key == n.key && le.locker.hasStoreOf(n.locker) && le.Err() == nil
+	same := le.locker.hasStoreOf(n.locker) || n.token != 0 && n.token == le.Token() && le.Backend() == n.locker.caps.Backend
+	return same && le.grant.Key == n.key && le.Err() == nil
 }
 
 // check returns an error if ctx carries a lease that the Acquire would wait for. The code that holds this lease waits

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/inherit"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -20,16 +21,19 @@ type opError struct {
 }
 
 func (e *opError) Error() string {
-	kind := "store unavailable"
-	if e.kind == ErrUnknown {
-		kind = "outcome unknown"
+	kind := "store unavailable: "
+	switch {
+	case errors.Is(e.err, inherit.ErrParent): // its text names the parent
+		kind = ""
+	case e.kind == ErrUnknown:
+		kind = "outcome unknown: "
 	}
 	what := e.op + ": "
 	if e.key.Name != "" {
 		what = e.op + " " + excerpt(e.key.String()) + ": "
 	}
 	cause := strings.Replace(oneline.Text(e.err), what, "", 1) // so that the text says it only once
-	return "rowlock: " + what + kind + ": " + cause
+	return "rowlock: " + what + kind + cause
 }
 
 func (e *opError) Unwrap() []error { return []error{e.kind, e.err} }

@@ -74,6 +74,9 @@ func inheritFrom(ctx context.Context, from inherit.Lease) (*Lease, error) {
 	if err != nil {
 		_ = parent.Release(ctx, driver.Grant{Key: a.key, Nonce: a.nonce, Token: from.Token}) // ends the connection
 	}
+	if failed := (*opError)(nil); errors.As(err, &failed) {
+		failed.op = "inherit"
+	}
 	if errors.Is(err, inherit.ErrGone) {
 		return nil, &LostError{Namespace: from.Key.Namespace, Name: from.Key.Name, Token: from.Token, Reason: LostSession}
 	}

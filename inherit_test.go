@@ -3,6 +3,7 @@ package rowlock_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,4 +135,70 @@ func TestTheErrorSaysWhyNoLeaseIsInherited(t *testing.T) {
 	}
 	require.NoError(t, parent.Release(t.Context()))
 	require.ErrorIs(t, from(text), rowlock.ErrLost)
+}
+
+// A child does not wait for its parent's lock, because the parent waits for the child. It is refused as a nested acquire
+// is: by the first reply of the store that names the grant which its ctx carries. Other locks are not refused.
+func TestAChildDoesNotWaitForItsParent(t *testing.T) {
+	for name, opts := range map[string][]rowlock.Option{"exclusive": nil, "shared": {rowlock.Shared()}} {
+		t.Run(name, func(t *testing.T) {
+			store := memlock.New()
+			parent := acquire(t, locker(t, store), "job", opts...)
+			bequeath(t, parent)
+			ctx, _, err := rowlock.FromEnvironment(t.Context())
+			require.NoError(t, err)
+			refused := func(err error) {
+				t.Helper()
+				require.ErrorIs(t, err, rowlock.ErrNested)
+				require.ErrorIs(t, err, rowlock.ErrHeld)
+			}
+			none := func(context.Context, *rowlock.Lease) error { return errors.New("ran") }
+			all := func(context.Context, *rowlock.Leases) error { return errors.New("ran") }
+			for _, backend := range []driver.Backend{store, inQueue{store}} {
+				child := locker(t, backend)
+				refused(child.Do(ctx, "job", none))
+				refused(child.TryDo(ctx, "job", none))
+				refused(child.DoAll(ctx, []string{"another", "job"}, all))
+				refused(child.DoAny(ctx, []string{"job"}, none))
+				require.NoError(t, child.DoAny(ctx, []string{"another", "job"}, func(context.Context, *rowlock.Lease) error { return nil }))
+			}
+			elsewhere := locker(t, memlock.New())
+			again, err := elsewhere.TryAcquire(ctx, "job")
+			require.NoError(t, err)
+			require.NoError(t, again.Release(ctx))
+			require.NoError(t, parent.Release(t.Context()))
+			<-ctx.Done()
+		})
+	}
+}
+
+// inQueue is a store in whose queue a request waits.
+type inQueue struct{ *memlock.Backend }
+
+// Await waits until the function held ends the wait.
+func (q inQueue) Await(ctx context.Context, r driver.Request, held func(*driver.Held) context.Context) (driver.Grant, error) {
+	g, err := q.Acquire(ctx, r)
+	var refusal *driver.Held
+	if errors.As(err, &refusal) {
+		<-held(refusal).Done()
+	}
+	return g, err
+}
+
+// If the parent is suspended, the error says that the parent does not answer, and not that the store is unavailable.
+func TestTheErrorOfASilentParentNamesTheParent(t *testing.T) {
+	socket, err := net.Listen("unix", filepath.Join(t.TempDir(), "s")) //nolint:noctx // it is local
+	require.NoError(t, err)
+	defer socket.Close()
+	l := inherit.Lease{
+		Key: driver.Key{Name: "job"}, Token: 7, Nonce: driver.NewNonce(), Holder: "the parent", Domain: "memlock", TTL: time.Minute,
+		Keeper: socket.Addr().String(),
+	}
+	t.Setenv(inherit.Variable, l.String())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err = rowlock.FromEnvironment(ctx)
+	require.ErrorIs(t, err, rowlock.ErrUnavailable)
+	require.ErrorContains(t, err, `rowlock: inherit "job": the process that holds the lock does not answer`)
+	require.NotContains(t, err.Error(), "store")
 }

@@ -99,7 +99,8 @@ func (l *Locker) Capabilities() driver.Capabilities { return l.backend.Capabilit
 // waiter sends requests.
 //
 // Acquire fails at once with [ErrNested] if ctx carries a held lease of the same name from the same backend.
-// The call would wait for itself.
+// The call would wait for itself. It fails so after its first request if the lease in ctx comes from another backend of
+// the same store, for example from [FromEnvironment], and if the store grants tokens.
 //
 // The error is one of these:
 //
@@ -176,7 +177,7 @@ func (l *Locker) carried(ctx context.Context, name string, opts []Option) (*Leas
 	if err != nil || !cfg.reenter || l.closing.Err() != nil {
 		return nil, err
 	}
-	lease, _ := ctx.Value(nesting{l, driver.Key{Namespace: cfg.namespace, Name: name}}).(*Lease)
+	lease, _ := ctx.Value(nesting{l, driver.Key{Namespace: cfg.namespace, Name: name}, 0}).(*Lease)
 	if lease != nil && lease.Shared() && !cfg.shared {
 		return nil, nil // a writer must not run beside other readers; the acquire returns an ErrNested
 	}

@@ -116,11 +116,16 @@ func (w *waiter) await() (_ *Lease, _ verdict, waited bool) {
 			} else {
 				w.answered, w.err = w.locker.clock(), nil
 			}
+			limit := w.limit()
+			if w.nested != nil {
+				w.unbind() // ends the wait
+				return limit
+			}
 			if w.held != nil {
 				w.place.refused(w.held)
 			}
 			w.waiting(0)
-			return w.limit()
+			return limit
 		})
 		if !waited {
 			return g, sent, err

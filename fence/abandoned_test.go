@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/migrations"
 )
 
@@ -53,11 +54,7 @@ func TestCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 			})
 		}
 		calls.Wait()
-		var waiting int
-		assert.Eventually(t, func() bool {
-			err := s.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = ? AND COMMAND <> 'Sleep' AND ID <> CONNECTION_ID()", schema).Scan(&waiting)
-			return err == nil && waiting == 0
-		}, 20*time.Second, 100*time.Millisecond, "a session still waits")
+		assert.Eventually(t, func() bool { return testenv.Working(t, s.db, schema) == 0 }, 20*time.Second, 100*time.Millisecond, "a session still waits")
 		_, err = blocker.ExecContext(t.Context(), "UNLOCK TABLES")
 		require.NoError(t, err)
 		require.NoError(t, s.guard.Seal(t.Context(), sealed))

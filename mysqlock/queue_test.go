@@ -2,6 +2,9 @@ package mysqlock
 
 import (
 	"context"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/contest"
+	"github.com/rowlock/rowlock/internal/testenv"
 )
 
 // waitFor calls the method Await of b in a goroutine. It returns when the request is in the server's queue.
@@ -20,11 +24,14 @@ func (s *store) waitFor(t *testing.T, ctx context.Context, b *Backend, r driver.
 	return got, failed
 }
 
+// inGetLock matches the state of a session that waits in GET_LOCK. The words of MySQL and MariaDB differ.
+var inGetLock = regexp.MustCompile("(?i)user.*lock")
+
 func (s *store) hasWaiter(t *testing.T) func() bool {
 	return func() bool {
-		n := 0
-		require.NoError(t, s.raw.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%GET_LOCK%' AND DB = ? AND ID <> CONNECTION_ID() AND STATE LIKE '%user%lock%'", s.schema).Scan(&n))
-		return n > 0
+		return slices.ContainsFunc(testenv.Sessions(t, s.raw), func(other testenv.Session) bool {
+			return other.Database == s.schema && strings.Contains(other.Statement, "GET_LOCK") && inGetLock.MatchString(other.State)
+		})
 	}
 }
 

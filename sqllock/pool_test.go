@@ -129,13 +129,21 @@ func (p *smallPool) count(t *testing.T, driverName, dsn string, dialect migratio
 	t.Cleanup(func() { _ = raw.Close() })
 	raw.SetMaxOpenConns(1)
 	testschema.Install(t, raw, dialect)
-	query := "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-	if dialect == migrations.MySQL {
-		query = "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()"
-	}
 	p.sessions = func() (n int) {
-		require.NoError(t, raw.QueryRowContext(t.Context(), query).Scan(&n))
+		require.NoError(t, raw.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()").Scan(&n))
 		return n
+	}
+	if dialect == migrations.MySQL {
+		config, err := mysqldriver.ParseDSN(dsn)
+		require.NoError(t, err)
+		p.sessions = func() (n int) {
+			for _, s := range testenv.Sessions(t, raw) {
+				if s.Database == config.DBName {
+					n++
+				}
+			}
+			return n
+		}
 	}
 }
 

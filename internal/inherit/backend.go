@@ -89,7 +89,7 @@ func (b *Backend) renew(ctx context.Context, g driver.Grant) (driver.Outcome, er
 	case err != nil:
 		return driver.Unknown, err
 	case trust < g.TTL:
-		return driver.Unknown, fmt.Errorf("the process that holds the lock trusts it for only %s more", trust.Round(time.Millisecond))
+		return driver.Unknown, fmt.Errorf("%w trusts it for only %s more", ErrParent, trust.Round(time.Millisecond))
 	default:
 		return driver.Renewed, nil
 	}

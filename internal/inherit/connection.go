@@ -13,8 +13,11 @@ import (
 	"time"
 )
 
-// ErrGone means that the parent is gone, or that its lease has ended.
-var ErrGone = errors.New("the process that holds the lock has ended, or no longer holds it")
+// ErrParent is contained in every error of a request to the parent. The text says what is wrong with the parent.
+var ErrParent = errors.New("the process that holds the lock")
+
+// ErrGone means that the parent is gone, or that its lease has ended. It is an [ErrParent].
+var ErrGone = fmt.Errorf("%w has ended, or no longer holds it", ErrParent)
 
 // connection is a child's connection to its parent. A goroutine reads the answers until the connection ends.
 type connection struct {
@@ -34,7 +37,7 @@ func dial(ctx context.Context, path string) (*connection, error) {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("%w: %w", ErrGone, err)
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("%w cannot be reached: %w", ErrParent, err)
 	}
 	c := &connection{Conn: conn, asking: map[uint64]chan answer{}}
 	c.over, c.end = context.WithCancelCause(context.Background())
@@ -82,13 +85,13 @@ func (c *connection) ask(ctx context.Context, nonce string) (time.Duration, erro
 	select {
 	case a := <-to:
 		if a.Error != "" || a.Trust <= 0 {
-			return 0, fmt.Errorf("the process that holds the lock could not renew it: %s", a.Error)
+			return 0, fmt.Errorf("%w could not renew it: %s", ErrParent, a.Error)
 		}
 		return time.Duration(a.Trust) * time.Microsecond, nil
 	case <-c.over.Done():
 		return 0, ErrGone
 	case <-ctx.Done():
-		return 0, fmt.Errorf("the process that holds the lock did not answer: %w", ctx.Err())
+		return 0, fmt.Errorf("%w does not answer: %w", ErrParent, ctx.Err())
 	}
 }
 

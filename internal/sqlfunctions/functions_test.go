@@ -36,7 +36,7 @@ func exec(t *testing.T, db *sql.DB, script string) {
 	require.NoError(t, err, script)
 }
 
-func count(t *testing.T, db *sql.DB, query string, args ...any) (n int) {
+func count(t *testing.T, db querier, query string, args ...any) (n int) {
 	t.Helper()
 	require.NoError(t, db.QueryRowContext(t.Context(), query, args...).Scan(&n), query)
 	return n

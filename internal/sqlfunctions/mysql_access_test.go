@@ -65,6 +65,7 @@ func TestTheGrantsOfTheProceduresAreWhatTheySay(t *testing.T) {
 		"leave":   "CALL `DB`.rowlock_lease_leave('b', UUID(), NULL)",
 		"renew":   "CALL `DB`.rowlock_lease_renew('c', UUID(), 1, 60, NULL, @renewed)",
 		"release": "CALL `DB`.rowlock_lease_release('d', UUID(), 1, NULL, @released)",
+		"begin":   "CALL `DB`.rowlock_lease_begin('g', 0, NULL); COMMIT",
 		"seal":    "CALL `DB`.rowlock_lease_seal('f', 1, UUID(), NULL, NULL)",
 		"check":   "START TRANSACTION; CALL `DB`.rowlock_lease_check('orders', 1, '00000000-0000-0000-0000-000000000001', NULL); COMMIT",
 		"view":    "SELECT 1 FROM `DB`.rowlock_lease_locks",
@@ -80,9 +81,9 @@ func TestTheGrantsOfTheProceduresAreWhatTheySay(t *testing.T) {
 		name := mysqlConfig(t, dsn).DBName
 		for who, may := range map[string]string{
 			"a stranger":                     "",
-			"a session that locks":           "try acquire leave renew release",
+			"a session that locks":           "try acquire leave renew release begin",
 			"a session that checks":          "check",
-			"a session that locks and seals": "try acquire leave renew release seal check",
+			"a session that locks and seals": "try acquire leave renew release begin seal check",
 			"a person who looks":             "view",
 		} {
 			own := mysqlAs(t, db, dsn, who)

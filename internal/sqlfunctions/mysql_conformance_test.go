@@ -19,10 +19,15 @@ import (
 
 func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // without this, the driver would log each connection that the tests cut
 
-// mysqlServers are the two servers whose procedures come from the same migrations.
-var mysqlServers = map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB}
+// mysqlServers are the two servers whose procedures come from the same migrations. From MariaDB 11.6 on,
+// innodb_snapshot_isolation is on by default.
+var mysqlServers = map[string]func(testing.TB) string{
+	"mysql": testenv.MySQL, "mariadb": testenv.MariaDB,
+	"mariadb-snapshot": func(tb testing.TB) string { return testenv.MariaDB(tb) + "?innodb_snapshot_isolation=ON" },
+}
 
-// onBoth runs the test on MySQL and on MariaDB, with a pool for a database with all tables and procedures.
+// onBoth runs the test on MySQL, and on MariaDB with and without snapshot isolation, with a pool for a database with all
+// tables and procedures.
 func onBoth(t *testing.T, test func(t *testing.T, db *sql.DB, dsn string)) {
 	t.Helper()
 	t.Parallel()

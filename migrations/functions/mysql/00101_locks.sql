@@ -256,6 +256,44 @@ UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_meta
  WHERE id = 1
 -- +goose StatementEnd
 
+-- create.sql
+DROP PROCEDURE IF EXISTS rowlock_lease_do_create;
+-- +goose StatementBegin
+CREATE PROCEDURE rowlock_lease_do_create(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii) SQL SECURITY INVOKER
+/*!80000 INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
+SELECT FROM_BASE64(p_namespace), FROM_BASE64(p_name), m.floor, NULL, x'', x'', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), TIMESTAMP'1970-01-01 00:00:00'
+  FROM rowlock_lease_meta AS m
+ WHERE m.id = 1
+   FOR SHARE */
+/*M! SET STATEMENT innodb_lock_wait_timeout = 1 FOR
+INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
+SELECT FROM_BASE64(p_namespace), FROM_BASE64(p_name), m.floor, NULL, x'', x'', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), TIMESTAMP'1970-01-01 00:00:00'
+  FROM rowlock_lease_meta AS m
+ WHERE m.id = 1
+  LOCK IN SHARE MODE */
+-- +goose StatementEnd
+
+-- lock_in_tx_or_skip.sql: in a procedure, MariaDB allows no NOWAIT
+DROP PROCEDURE IF EXISTS rowlock_lease_do_lock;
+-- +goose StatementBegin
+CREATE PROCEDURE rowlock_lease_do_lock(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii,
+    OUT o_verdict TEXT CHARACTER SET ascii, OUT o_token BIGINT, OUT o_holder BLOB, OUT o_note BLOB, OUT o_since_us BIGINT, OUT o_free_in_us BIGINT) SQL SECURITY INVOKER
+/*M!101108 SET STATEMENT innodb_snapshot_isolation = OFF FOR */
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
+       CASE WHEN l.held_until <= UTC_TIMESTAMP(6) THEN 'locked'
+            WHEN l.nonce IS NULL AND l.reserved_for IS NOT NULL THEN 'reserved'
+            WHEN l.nonce IS NULL THEN 'min hold'
+            WHEN l.expires_at > UTC_TIMESTAMP(6) THEN 'leased'
+            ELSE 'handover' END AS verdict,
+       l.token, CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
+       IF(l.token > 0, TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)), 0) AS since_us,
+       GREATEST(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until), 0) AS free_in_us
+  FROM rowlock_lease AS l
+ WHERE l.namespace = FROM_BASE64(p_namespace) AND l.name = FROM_BASE64(p_name)
+   FOR UPDATE SKIP LOCKED
+  INTO o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us
+-- +goose StatementEnd
+
 -- reserve_for_writer.sql
 DROP PROCEDURE IF EXISTS rowlock_lease_do_reserve;
 -- +goose StatementBegin
@@ -762,6 +800,69 @@ BEGIN
 END
 -- +goose StatementEnd
 
+-- Begins a transaction that has the lock until it ends. Until then no process gets a lease of that name, and no other
+-- transaction gets the lock. There is no token and no TTL. Waits for the lock at most as long as wait, in seconds. If the
+-- lock is not free, it fails with 50456, and no transaction is open. namespace may be NULL. The state of the lock is read
+-- before the transaction begins: a refused call has locked no row, and the transaction's snapshot begins with the lock.
+DROP PROCEDURE IF EXISTS rowlock_lease_begin;
+-- +goose StatementBegin
+CREATE PROCEDURE rowlock_lease_begin(
+    IN name TEXT CHARACTER SET utf8mb4, IN wait DECIMAL(20, 6), IN namespace TEXT CHARACTER SET utf8mb4
+) SQL SECURITY DEFINER
+BEGIN
+    DECLARE ends DATETIME(6) DEFAULT UTC_TIMESTAMP(6) + INTERVAL COALESCE(wait, 0) * 1000000 MICROSECOND;
+    DECLARE ttl_us, token, since_us, free_us, ahead, floor_seen, readers, expired BIGINT;
+    DECLARE coded_namespace, coded_name, verdict TEXT CHARACTER SET ascii;
+    DECLARE message TEXT CHARACTER SET utf8mb4;
+    DECLARE holder_seen, note_seen BLOB;
+    DECLARE epoch_seen VARBINARY(255);
+    DECLARE must_queue, must_reserve, failed, tries, timeout_before INT DEFAULT 0;
+    CALL rowlock_lease_do_outside();
+    CALL rowlock_lease_do_us(name, 60, namespace, ttl_us, coded_namespace, coded_name);
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            ROLLBACK;
+            SET SESSION innodb_lock_wait_timeout = timeout_before;
+            RESIGNAL;
+        END;
+        SET timeout_before = @@innodb_lock_wait_timeout;
+        SET SESSION innodb_lock_wait_timeout = 1;
+        attempts: LOOP
+            SET tries = tries + 1, failed = 0, verdict = NULL;
+            BEGIN
+                -- another session has inserted or locked the row, or the server has undone the statement
+                DECLARE CONTINUE HANDLER FOR 1020, 1062, 1205, 1213, 1615, 3572 SET failed = 1;
+                CALL rowlock_lease_do_look(coded_namespace, coded_name, NULL, NULL, 0, NULL, 0,
+                    verdict, token, holder_seen, note_seen, since_us, free_us, ahead, must_queue, epoch_seen, floor_seen, readers, must_reserve, expired);
+                IF failed = 0 AND verdict = 'missing' THEN
+                    CALL rowlock_lease_do_create(coded_namespace, coded_name);
+                ELSEIF failed = 0 AND verdict = 'epoch' THEN -- the server has changed
+                    CALL rowlock_lease_do_adopt();
+                ELSEIF failed = 0 AND verdict = 'contended' THEN -- it was free just now
+                    START TRANSACTION;
+                    CALL rowlock_lease_do_lock(coded_namespace, coded_name, verdict, token, holder_seen, note_seen, since_us, free_us);
+                    SET verdict = COALESCE(verdict, 'contended'); -- another transaction has locked the row
+                END IF;
+            END;
+            IF failed = 0 AND verdict IS NULL THEN
+                SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = 'rowlock: the row of the meta table is missing';
+            ELSEIF verdict = 'locked' THEN
+                LEAVE attempts;
+            END IF;
+            ROLLBACK;
+            IF UTC_TIMESTAMP(6) >= ends AND (tries >= 6 OR failed = 0 AND verdict NOT IN ('missing', 'epoch', 'contended')) THEN
+                SET message = LEFT(CONCAT('rowlock: the lock is not free: ', COALESCE(verdict, 'contended'), ', by ', COALESCE(CONVERT(holder_seen USING utf8mb4), ''),
+                    ', free in ', COALESCE(free_us, 0) / 1000000, ' s'), 128);
+                SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 50456, MESSAGE_TEXT = message;
+            END IF;
+            DO SLEEP(IF(tries < 6, 0.002, 0.02) * (1 + RAND()));
+        END LOOP;
+        SET SESSION innodb_lock_wait_timeout = timeout_before;
+    END;
+END
+-- +goose StatementEnd
+
 -- The locks, for people. holder, note and since describe the current grant, or the grant whose lease has expired.
 -- Times are UTC.
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW rowlock_lease_locks AS
@@ -786,6 +887,7 @@ SELECT CONVERT(l.namespace USING utf8mb4) COLLATE utf8mb4_bin AS namespace, CONV
 -- +goose Down
 
 DROP VIEW IF EXISTS rowlock_lease_locks;
+DROP PROCEDURE IF EXISTS rowlock_lease_begin;
 DROP PROCEDURE IF EXISTS rowlock_lease_acquire;
 DROP PROCEDURE IF EXISTS rowlock_lease_release;
 DROP PROCEDURE IF EXISTS rowlock_lease_renew;
@@ -801,6 +903,8 @@ DROP PROCEDURE IF EXISTS rowlock_lease_do_leave;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_wait;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_forget;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_reserve;
+DROP PROCEDURE IF EXISTS rowlock_lease_do_lock;
+DROP PROCEDURE IF EXISTS rowlock_lease_do_create;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_ttl;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_adopt;
 DROP PROCEDURE IF EXISTS rowlock_lease_do_granted;

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 )
 
 // Calls that time out leave no session on the server for long, however many calls there are, and even while the rows
@@ -65,16 +66,16 @@ func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 					_, _ = b.Acquire(ctx, request(fmt.Sprintf("newer %d of %s", i, what)))
 					cancel()
 				}
-				limit := int64(0)
+				limit := 0
 				if !f.mariadb && what != "tables" {
 					limit = room // sessions that waited before the first time-out do not have the short limit yet
 				}
-				waiting := "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '" + schema + "' AND COMMAND <> 'Sleep' AND ID <> CONNECTION_ID()"
-				assert.Eventually(t, func() bool { return f.int(t, waiting) <= limit }, 20*time.Second, 100*time.Millisecond, "%s: sessions still wait", what)
+				waiting := func() int { return testenv.Working(t, f.db, schema) }
+				assert.Eventually(t, func() bool { return waiting() <= limit }, 20*time.Second, 100*time.Millisecond, "%s: sessions still wait", what)
 				_, err = blocker.ExecContext(limited(t), lock[1])
 				require.NoError(t, err)
 				// the sessions that still waited get their rows now, and would refuse the next acquire as contended
-				assert.Eventually(t, func() bool { return f.int(t, waiting) == 0 }, 20*time.Second, 10*time.Millisecond, "%s: sessions still run", what)
+				assert.Eventually(t, func() bool { return waiting() == 0 }, 20*time.Second, 10*time.Millisecond, "%s: sessions still run", what)
 				if err := b.Release(limited(t), held); !errors.Is(err, driver.ErrNotHeld) {
 					require.NoError(t, err)
 				}
