@@ -69,8 +69,11 @@ func (t *trial) open(ctx context.Context) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := b.(*client)
 	t.opened = append(t.opened, b)
+	c, err := t.harness.client(b)
+	if err != nil {
+		return nil, err
+	}
 	return c, t.isFree(ctx, c, fresh())
 }
 
