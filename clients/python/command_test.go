@@ -18,7 +18,7 @@ import (
 // "rowlock locktest" prints a line for each case and a summary. Its exit code says whether a case failed.
 func TestTheCommand(t *testing.T) {
 	t.Parallel()
-	dsn, _ := database(t)
+	dsn := newStore(t, "postgres").url
 	interpreter := python(t)
 	for name, c := range map[string]struct {
 		args []string

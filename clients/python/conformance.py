@@ -19,7 +19,7 @@ OUT = threading.Lock()
 class Program:
     """Answers each request in a thread of its own, with a store that no other thread uses at that time."""
 
-    def __init__(self, dsn: str, store: Callable[[str], rowlock.Store] = rowlock.Store, acquire: Any = rowlock.acquire) -> None:
+    def __init__(self, dsn: str, store: Callable[[str], rowlock.Store] = rowlock.open_store, acquire: Any = rowlock.acquire) -> None:
         self._new = lambda: store(dsn)
         self._acquire = acquire
         self._idle: list[rowlock.Store] = []
@@ -29,7 +29,7 @@ class Program:
         """Returns the reply to the request q, without its id."""
         op = q["op"]
         if op == "capabilities":
-            return {"backend": "python/postgres", "tokens": "linearizable", "leases": True}
+            return {"backend": "python", "tokens": "linearizable", "leases": True}
         if op == "trust":
             return {"trust_us": int(self._leases[q["lease"]].left() * 1e6)}
         if op == "unlock":

@@ -36,7 +36,8 @@ func TestPythonRuns(t *testing.T) {
 		ran++
 		t.Run(b.String(), func(t *testing.T) {
 			t.Parallel()
-			dsn, db := database(t)
+			s := newStore(t, "postgres")
+			dsn, db := s.url, s.db
 			_, err := db.ExecContext(t.Context(), "CREATE TABLE orders (id bigint PRIMARY KEY, total bigint NOT NULL)")
 			require.NoError(t, err)
 			program := exec.CommandContext(t.Context(), python(t), "-c", strings.ReplaceAll(b.Text, "postgresql://localhost/app", dsn))

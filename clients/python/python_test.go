@@ -8,8 +8,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,18 +17,22 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	mysqldriver "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/locktest/stdio"
 	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == goWorker {
-		work(os.Args[2], os.Args[3])
+	if len(os.Args) == 5 && os.Args[1] == goWorker {
+		work(os.Args[2], os.Args[3], os.Args[4])
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -45,42 +49,61 @@ func python(t *testing.T) string {
 	return path
 }
 
-// database returns the DSN of a new database with the tables of rowlock.
-func database(t *testing.T) (string, *sql.DB) {
-	t.Helper()
-	dsn := testenv.Postgres(t)
-	db, err := sql.Open("pgx", dsn)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	require.NoError(t, migrations.Up(t.Context(), db, migrations.Postgres))
-	return dsn, db
+// store is a new database with the tables of rowlock.
+type store struct {
+	url     string // as the Python client expects it
+	dsn     string // as the Go driver expects it
+	db      *sql.DB
+	backend driver.Backend
+	guard   *fence.Guard
 }
 
-// The client has the statements of the Go packages, byte for byte.
-func TestStatementsAreThoseOfGo(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("rowlock/sql/*.sql")
-	require.NoError(t, err)
-	require.Greater(t, len(files), 10)
-	for _, path := range files {
-		name := filepath.Base(path)
-		of := filepath.Join("../../sqllock/internal/postgres/sql", name)
-		if mark, ok := strings.CutPrefix(name, "fence_"); ok {
-			of = filepath.Join("../../fence/sql/postgres", mark)
-		}
-		want, err := os.ReadFile(of)
-		require.NoError(t, err)
-		got, err := os.ReadFile(path)
-		require.NoError(t, err)
-		assert.Equal(t, string(want), string(got), "copy %s to %s", of, path)
+// stores are the databases in which the client keeps locks.
+var stores = map[string]func(testing.TB) string{"postgres": testenv.Postgres, "mysql": testenv.MySQL, "mariadb": testenv.MariaDB}
+
+func newStore(t *testing.T, name string) store {
+	t.Helper()
+	dsn := stores[name](t)
+	s := open(t, name, dsn)
+	t.Cleanup(func() { require.NoError(t, s.db.Close()) })
+	if name == "postgres" {
+		require.NoError(t, migrations.Up(t.Context(), s.db, migrations.Postgres))
+		return s
 	}
+	require.NoError(t, migrations.Up(t.Context(), s.db, migrations.MySQL))
+	config, err := mysqldriver.ParseDSN(dsn)
+	require.NoError(t, err)
+	s.url = (&url.URL{Scheme: name, User: url.UserPassword(config.User, config.Passwd), Host: config.Addr, Path: "/" + config.DBName}).String()
+	return s
+}
+
+// open connects to the database at dsn.
+func open(t require.TestingT, name, dsn string) store {
+	s := store{url: dsn, dsn: dsn}
+	var err error
+	if name == "postgres" {
+		s.db, err = sql.Open("pgx", dsn)
+		s.backend, s.guard = sqllock.Postgres(s.db), fence.Postgres(s.db)
+	} else {
+		s.db, err = sql.Open("mysql", dsn)
+		s.backend, s.guard = sqllock.MySQL(s.db), fence.MySQL(s.db)
+	}
+	require.NoError(t, err)
+	return s
 }
 
 // The Python client keeps every promise of the suite that it has operations for.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	dsn, _ := database(t)
-	h, err := stdio.New(dsn, python(t), "conformance.py")
+	for name := range stores { // one after the other, because each case starts several processes
+		t.Run(name, func(t *testing.T) { conforms(t, name) })
+	}
+}
+
+func conforms(t *testing.T, store string) {
+	t.Helper()
+	s := newStore(t, store)
+	h, err := stdio.New(s.url, python(t), "conformance.py")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, h.CloseAll()) }()
 	var sum stdio.Summary
@@ -115,7 +138,7 @@ func lacks(reason string) bool {
 // Each broken client fails the case that checks the promise which it breaks.
 func TestBrokenClientsAreCaught(t *testing.T) {
 	t.Parallel()
-	dsn, _ := database(t)
+	dsn := newStore(t, "postgres").url
 	for defect, name := range map[string]string{
 		"deadline from the reply":          "program-counts-from-before-the-request",
 		"trusts until a renewal says lost": "program-stops-first",

@@ -20,31 +20,40 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/fence"
-	"github.com/rowlock/rowlock/sqllock"
 )
 
 // goWorker is the first argument of the test's own program when it runs as a worker.
 const goWorker = "worker-in-go"
 
-const counted = "CREATE TABLE counted (n bigint NOT NULL, token bigint NOT NULL, worker text NOT NULL); INSERT INTO counted VALUES (0, 0, '')"
+// newCounter returns a database with a counter.
+func newCounter(t *testing.T, kind string) store {
+	t.Helper()
+	s := newStore(t, kind)
+	for _, statement := range []string{
+		"CREATE TABLE counted (n bigint NOT NULL, token bigint NOT NULL, worker varchar(40) NOT NULL)", "INSERT INTO counted VALUES (0, 0, '')",
+	} {
+		_, err := s.db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	return s
+}
 
 // work increments the counter until the process is killed. It does the same as testdata/worker.py.
-func work(dsn, name string) {
-	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		panic(err)
-	}
-	guard := fence.Postgres(db)
-	locker, err := rowlock.New(sqllock.Postgres(db), rowlock.TTL(time.Second), rowlock.Fenced(guard))
+func work(store, dsn, name string) {
+	s := open(nil, store, dsn)
+	locker, err := rowlock.New(s.backend, rowlock.TTL(time.Second), rowlock.Fenced(s.guard))
 	if err != nil {
 		panic(err)
 	}
 	for {
 		_ = locker.Do(context.Background(), "counter", func(ctx context.Context, lease *rowlock.Lease) error {
 			for range 1 + rand.IntN(4) {
-				err := guard.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-					_, err := tx.ExecContext(ctx, "INSERT INTO counted SELECT max(n) + 1, $1, $2 FROM counted", int64(lease.Token()), name)
+				err := s.guard.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+					var last int
+					err := tx.QueryRowContext(ctx, "SELECT max(n) FROM counted").Scan(&last)
+					if err == nil {
+						_, err = tx.ExecContext(ctx, fmt.Sprintf("INSERT INTO counted VALUES (%d, %d, '%s')", last+1, lease.Token(), name))
+					}
 					time.Sleep(rand.N(20 * time.Millisecond))
 					return err
 				}, "counter")
@@ -63,15 +72,15 @@ type fleet struct {
 	running  []*exec.Cmd
 }
 
-func newFleet(t *testing.T, dsn, mode string, inGo int) *fleet {
+func newFleet(t *testing.T, kind string, s store, mode string, inGo int) *fleet {
 	t.Helper()
 	f := &fleet{}
 	interpreter := python(t)
 	for i := range 2 {
-		f.commands = append(f.commands, []string{interpreter, "testdata/worker.py", dsn, fmt.Sprint("python", i), mode})
+		f.commands = append(f.commands, []string{interpreter, "testdata/worker.py", s.url, fmt.Sprint("python", i), mode})
 	}
 	for i := range inGo {
-		f.commands = append(f.commands, []string{os.Args[0], goWorker, dsn, fmt.Sprint("go", i)})
+		f.commands = append(f.commands, []string{os.Args[0], goWorker, kind, s.dsn, fmt.Sprint("go", i)})
 	}
 	f.running = make([]*exec.Cmd, len(f.commands))
 	for i := range f.commands {
@@ -124,10 +133,19 @@ func lostUpdates(t *testing.T, db *sql.DB) (lost, made int) {
 // suspended. No increment is lost, and the tokens rise in the order of the increments.
 func TestPythonAndGoTakeTurns(t *testing.T) {
 	t.Parallel()
-	dsn, db := database(t)
-	_, err := db.ExecContext(t.Context(), counted)
-	require.NoError(t, err)
-	f := newFleet(t, dsn, "fenced", 2)
+	for kind := range stores {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			takeTurns(t, kind)
+		})
+	}
+}
+
+func takeTurns(t *testing.T, kind string) {
+	t.Helper()
+	s := newCounter(t, kind)
+	db := s.db
+	f := newFleet(t, kind, s, "fenced", 2)
 	both := func() bool {
 		var kinds int
 		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(DISTINCT left(worker, 2)) FROM counted WHERE n > 0").Scan(&kinds))
@@ -151,10 +169,9 @@ func TestPythonAndGoTakeTurns(t *testing.T) {
 // Control: without the fence, the same faults lose updates.
 func TestUnfencedPythonLosesUpdates(t *testing.T) {
 	t.Parallel()
-	dsn, db := database(t)
-	_, err := db.ExecContext(t.Context(), counted)
-	require.NoError(t, err)
-	f := newFleet(t, dsn, "unfenced", 0)
+	s := newCounter(t, "postgres")
+	db := s.db
+	f := newFleet(t, "postgres", s, "unfenced", 0)
 	lost := 0
 	for begin := time.Now(); lost == 0 && time.Since(begin) < time.Minute; {
 		f.disturb(t)
@@ -170,10 +187,8 @@ func TestReadBeforeTheSealIsCaught(t *testing.T) {
 	for mode, want := range map[string]int{"once": 0, "read-first": 1} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			dsn, db := database(t)
-			_, err := db.ExecContext(t.Context(), counted)
-			require.NoError(t, err)
-			backend, guard := sqllock.Postgres(db), fence.Postgres(db)
+			s := newCounter(t, "postgres")
+			db, backend, guard := s.db, s.backend, s.guard
 			locker, err := rowlock.New(backend, rowlock.TTL(time.Minute))
 			require.NoError(t, err)
 			defer locker.Close()
@@ -187,14 +202,14 @@ func TestReadBeforeTheSealIsCaught(t *testing.T) {
 			_, err = tx.ExecContext(t.Context(), "INSERT INTO counted VALUES (1, $1, 'old')", int64(old.Token()))
 			require.NoError(t, err)
 
-			job := exec.CommandContext(t.Context(), python(t), "testdata/worker.py", dsn, "new", mode)
+			job := exec.CommandContext(t.Context(), python(t), "testdata/worker.py", s.url, "new", mode)
 			out := &strings.Builder{}
 			job.Stdout, job.Stderr = out, out
 			require.NoError(t, job.Start())
 			if mode == "read-first" { // its read has ended before it waits for the lock
 				until(t, db, "SELECT count(*) FROM rowlock_lease_waiter")
 			}
-			require.NoError(t, backend.ForceRelease(t.Context(), driver.Key{Name: "counter"}, old.Token(), true))
+			require.NoError(t, backend.(driver.Operator).ForceRelease(t.Context(), driver.Key{Name: "counter"}, old.Token(), true))
 			until(t, db, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
 			require.NoError(t, tx.Commit())
 			require.NoError(t, job.Wait(), out)

@@ -40,7 +40,7 @@ func provideWithApt(ctx context.Context, o Options, program, pkg string, look fu
 	return path, nil
 }
 
-// aptInstall installs a package without asking questions. It never removes other packages,
+// aptInstall installs packages, separated by spaces, without asking questions. It never removes other packages,
 // because the machine may be a developer's.
 func aptInstall(ctx context.Context, cache, pkg string) error {
 	// Container images have a hook that empties apt's archive folder after each dpkg run. This breaks an installation
@@ -51,7 +51,8 @@ func aptInstall(ctx context.Context, cache, pkg string) error {
 	}
 	defer os.RemoveAll(archives)
 	install := func() error {
-		return apt(ctx, "-o", "Dir::Cache::archives="+archives, "install", "--no-install-recommends", "--no-remove", pkg)
+		args := []string{"-o", "Dir::Cache::archives=" + archives, "install", "--no-install-recommends", "--no-remove"}
+		return apt(ctx, append(args, strings.Fields(pkg)...)...)
 	}
 	update := apt(ctx, "update") // ignores the error: the installation works even if one of several package sources is broken
 	err := install()

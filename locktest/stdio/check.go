@@ -20,11 +20,14 @@ func Check(ctx context.Context, h *Harness, report func(locktest.Result), names 
 	if err != nil {
 		return err
 	}
-	leases := b.(*client).leases
-	if err := h.Close(b); err != nil {
+	c, err := h.client(b)
+	if err == nil {
+		err = h.Close(b)
+	}
+	if err != nil {
 		return err
 	}
-	return oneline.Join(locktest.CheckEach(ctx, h, report, names...), h.checkLeases(ctx, leases, report, names))
+	return oneline.Join(locktest.CheckEach(ctx, h, report, names...), h.checkLeases(ctx, c.leases, report, names))
 }
 
 // leaseCase is one promise about the leases of the program.

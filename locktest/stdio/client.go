@@ -17,6 +17,7 @@ type client struct {
 	proxy   *faultproxy.Proxy // between the program and the store
 	caps    driver.Capabilities
 	leases  bool // true if the program has the operations lock, trust and unlock
+	operate bool // true if the program has the operations of an operator
 }
 
 var _ driver.Backend = (*client)(nil)
@@ -35,9 +36,10 @@ func (c *client) introduce(ctx context.Context) error {
 	if !known {
 		return fmt.Errorf(`the program says that its tokens are %q: want "none", "best effort" or "linearizable"`, r.Tokens)
 	}
-	c.leases = r.Leases
+	c.leases, c.operate = r.Leases, r.Operator
 	c.caps = driver.Capabilities{
 		Backend: r.Backend, Token: quality, Sessions: r.Sessions, Anonymous: r.Anonymous, Forgets: r.Forgets, MaxTTL: micros(r.MaxTTLUS),
+		Shares: r.Shares, Ticks: r.Ticks, Pauses: r.Operator && r.Pauses,
 	}
 	return nil
 }
@@ -48,8 +50,8 @@ func (c *client) Capabilities() driver.Capabilities { return c.caps }
 // Acquire implements [driver.Backend].
 func (c *client) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	got, err := c.program.call(ctx, request{
-		Op: "acquire", Namespace: r.Key.Namespace, Name: r.Key.Name, Nonce: r.Nonce.String(), Holder: r.Holder, Note: r.Note,
-		TTLUS: r.TTL.Microseconds(), MinHoldUS: r.MinHold.Microseconds(), HandoverUS: r.HandoverDelay.Microseconds(), Waiting: r.Waiting,
+		Op: "acquire", Holder: r.Holder, Note: r.Note, Waiting: r.Waiting, Waits: r.Waits,
+		grant: grantOf(driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared}),
 	})
 	if err != nil {
 		return driver.Grant{}, err
@@ -60,6 +62,7 @@ func (c *client) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 	}
 	return driver.Grant{
 		Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay,
+		Shared: r.Shared, Done: got.Done,
 	}, nil
 }
 
@@ -67,10 +70,7 @@ func (c *client) Acquire(ctx context.Context, r driver.Request) (driver.Grant, e
 func (c *client) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error) {
 	r := request{Op: "renew"}
 	for _, g := range grants {
-		r.Grants = append(r.Grants, grant{
-			Namespace: g.Key.Namespace, Name: g.Key.Name, Nonce: g.Nonce.String(), Token: g.Token.String(),
-			TTLUS: g.TTL.Microseconds(), MinHoldUS: g.MinHold.Microseconds(), HandoverUS: g.HandoverDelay.Microseconds(),
-		})
+		r.Grants = append(r.Grants, grantOf(g))
 	}
 	got, err := c.program.call(ctx, r)
 	if err != nil {
@@ -88,16 +88,13 @@ func (c *client) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Out
 
 // Release implements [driver.Backend].
 func (c *client) Release(ctx context.Context, g driver.Grant) error {
-	_, err := c.program.call(ctx, request{
-		Op: "release", Namespace: g.Key.Namespace, Name: g.Key.Name, Nonce: g.Nonce.String(), Token: g.Token.String(),
-		TTLUS: g.TTL.Microseconds(), MinHoldUS: g.MinHold.Microseconds(), HandoverUS: g.HandoverDelay.Microseconds(),
-	})
+	_, err := c.program.call(ctx, request{Op: "release", grant: grantOf(g)})
 	return err
 }
 
 // lock acquires a lease that the program itself keeps. It returns the program's id of the lease, and its token.
 func (c *client) lock(ctx context.Context, name string, ttl, wait time.Duration) (id, token string, err error) {
-	r, err := c.program.call(ctx, request{Op: "lock", Name: name, TTLUS: ttl.Microseconds(), WaitUS: wait.Microseconds()})
+	r, err := c.program.call(ctx, request{Op: "lock", grant: grant{Name: name, TTLUS: ttl.Microseconds()}, WaitUS: wait.Microseconds()})
 	if err != nil {
 		return "", "", err
 	}

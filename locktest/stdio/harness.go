@@ -71,10 +71,14 @@ func (h *Harness) Open(ctx context.Context) (driver.Backend, error) {
 		p.kill()
 		return nil, fmt.Errorf("%s: %w", strings.Join(h.command, " "), err)
 	}
+	var b driver.Backend = c
+	if c.operate {
+		b = operator{c}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.clients[c] = c
-	return c, nil
+	h.clients[b] = c
+	return b, nil
 }
 
 // Close ends the program of b. It returns an error if the program does not end when its stdin ends.

@@ -16,22 +16,22 @@ type request struct {
 	Op      string `json:"op"`
 	LimitUS int64  `json:"limit_us"` // the program should reply within this time
 
-	Namespace  string  `json:"namespace"`
-	Name       string  `json:"name"`
-	Nonce      string  `json:"nonce"`
-	Token      string  `json:"token"`
-	Holder     string  `json:"holder"`
-	Note       string  `json:"note"`
-	TTLUS      int64   `json:"ttl_us"`
-	MinHoldUS  int64   `json:"min_hold_us"`
-	HandoverUS int64   `json:"handover_delay_us"`
-	Waiting    bool    `json:"waiting"`
-	Grants     []grant `json:"grants,omitempty"` // of the operation renew
-	WaitUS     int64   `json:"wait_us"`          // of the operation lock
-	Lease      string  `json:"lease"`            // of the operations trust and unlock
+	grant         // of all operations but capabilities, renew, list, prune, trust and unlock
+	Holder string `json:"holder"`
+	Note   string `json:"note"`
+
+	Waiting  bool    `json:"waiting"`
+	Waits    bool    `json:"waits"`
+	Grants   []grant `json:"grants,omitempty"` // of the operation renew
+	Live     bool    `json:"live"`             // of the operation force
+	All      bool    `json:"all"`              // of the operation list
+	UnusedUS int64   `json:"unused_us"`        // of the operation prune
+	As       string  `json:"as"`               // of the operation pause: the nonce of the pause
+	WaitUS   int64   `json:"wait_us"`          // of the operation lock
+	Lease    string  `json:"lease"`            // of the operations trust and unlock
 }
 
-// grant is one grant of the operation renew.
+// grant is a grant, or a lock without nonce and token.
 type grant struct {
 	Namespace  string `json:"namespace"`
 	Name       string `json:"name"`
@@ -40,6 +40,32 @@ type grant struct {
 	TTLUS      int64  `json:"ttl_us"`
 	MinHoldUS  int64  `json:"min_hold_us"`
 	HandoverUS int64  `json:"handover_delay_us"`
+	Shared     bool   `json:"shared"`
+	Done       string `json:"done"` // of the operation release: the tick to record
+}
+
+func grantOf(g driver.Grant) grant {
+	return grant{
+		Namespace: g.Key.Namespace, Name: g.Key.Name, Nonce: g.Nonce.String(), Token: g.Token.String(),
+		TTLUS: g.TTL.Microseconds(), MinHoldUS: g.MinHold.Microseconds(), HandoverUS: g.HandoverDelay.Microseconds(),
+		Shared: g.Shared, Done: g.Done,
+	}
+}
+
+// lock is the state of one lock, in the reply to the operations list and inspect.
+type lock struct {
+	Namespace   string `json:"namespace"`
+	Name        string `json:"name"`
+	State       string `json:"state"`
+	Token       string `json:"token"`
+	Holder      string `json:"holder"`
+	Note        string `json:"note"`
+	AgeUS       int64  `json:"age_us"`
+	ExpiresInUS int64  `json:"expires_in_us"`
+	FreeInUS    int64  `json:"free_in_us"`
+	Done        string `json:"done"`
+	Readers     int    `json:"readers"`
+	Waiters     int    `json:"waiters"`
 }
 
 // reply is one line from the program.
@@ -55,6 +81,10 @@ type reply struct {
 	Note     string   `json:"note"`
 	SinceUS  int64    `json:"since_us"`
 	FreeInUS int64    `json:"free_in_us"`
+	Readers  int      `json:"readers"`
+	Done     string   `json:"done"`     // of the operation acquire: the recorded tick
+	Locks    []lock   `json:"locks"`    // of the operations list and inspect
+	Deleted  int      `json:"deleted"`  // of the operation prune
 	Lease    string   `json:"lease"`    // of the operation lock
 	TrustUS  int64    `json:"trust_us"` // of the operation trust
 
@@ -64,6 +94,10 @@ type reply struct {
 	Anonymous bool   `json:"anonymous"`
 	Forgets   bool   `json:"forgets"`
 	MaxTTLUS  int64  `json:"max_ttl_us"`
+	Shares    bool   `json:"shares"`
+	Ticks     bool   `json:"ticks"`
+	Operator  bool   `json:"operator"`
+	Pauses    bool   `json:"pauses"`
 	Leases    bool   `json:"leases"`
 }
 
@@ -92,7 +126,7 @@ func (r *reply) failure() error {
 		}
 		held := &driver.Held{
 			Reason: reason, Holder: r.Holder, Note: r.Note, Token: token,
-			Since: micros(r.SinceUS), ExpiresIn: micros(r.FreeInUS),
+			Since: micros(r.SinceUS), ExpiresIn: micros(r.FreeInUS), Readers: r.Readers,
 		}
 		return held.KnowPause()
 	case "not held":
@@ -111,13 +145,15 @@ func (r *reply) failure() error {
 }
 
 // token returns the token of the reply, or 0 if it has none.
-func (r *reply) token() (driver.Token, error) {
-	if r.Token == "" {
+func (r *reply) token() (driver.Token, error) { return parseToken(r.Token) }
+
+func parseToken(text string) (driver.Token, error) {
+	if text == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(r.Token, 10, 64)
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("the program replied with the token %q, which is no decimal number", r.Token)
+		return 0, fmt.Errorf("the program replied with the token %q, which is no decimal number", text)
 	}
 	return driver.Token(n), nil
 }

@@ -4,6 +4,10 @@ package stdio
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,10 +16,21 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/locktest"
+	"github.com/rowlock/rowlock/migrations"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// programVariable makes the test's program answer requests, with the defect that the variable contains.
+const programVariable = "ROWLOCK_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if defect, ok := os.LookupEnv(programVariable); ok {
+		serve(defect)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // nowhere is the address of a store that the programs of these tests never contact.
 const nowhere = "postgresql://127.0.0.1:9/none"
@@ -127,5 +142,62 @@ func TestAddresses(t *testing.T) {
 	for _, store := range []string{"", "local", "sqlite:x.db", "etcd://a:1,b:2", "what://db"} {
 		_, err := find(store)
 		require.ErrorContains(t, err, "URL with one host", store)
+	}
+}
+
+// fullProgram starts the test's own program with the defect, and a database of its own.
+func fullProgram(t *testing.T, defect string) *Harness {
+	t.Helper()
+	dsn := testenv.Postgres(t)
+	db, err := sql.Open("pgx", dsn)
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, migrations.Up(t.Context(), db, migrations.Postgres))
+	h, err := New(dsn, "env", programVariable+"="+defect, os.Args[0])
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.CloseAll()) })
+	return h
+}
+
+// A program may have shares, ticks, pauses and the operations of an operator. Then the cases for these run, too.
+func TestEveryOperation(t *testing.T) {
+	t.Parallel()
+	var sum Summary
+	_ = Check(context.Background(), fullProgram(t, ""), func(r locktest.Result) {
+		sum.Add(r)
+		var not *locktest.NotRun
+		if !errors.As(r.Err, &not) {
+			assert.NoError(t, r.Err)
+			return
+		}
+		for _, what := range []string{"driver.HandOverer", "driver.Notifier", "locktest.Expirer", "lock, trust and unlock"} {
+			if strings.Contains(not.Reason, what) {
+				return
+			}
+		}
+		t.Errorf("%v", not)
+	})
+	t.Log(sum.String())
+}
+
+// Each operation that a program may have is judged: a case fails if a program breaks its promise.
+func TestBrokenOperationsAreCaught(t *testing.T) {
+	t.Parallel()
+	for defect, name := range map[string]string{
+		"grants no share":           "shared-grants-share",
+		"records no tick":           "tick-is-recorded",
+		"lists all namespaces":      "inspector-lists",
+		"shows the holder for ever": "inspector-sees",
+		"ends a live lease":         "force-needs-the-token",
+		"prunes held locks":         "tokens-rise-after-prune",
+		"releases for a pause":      "pause-closes",
+	} {
+		t.Run(defect, func(t *testing.T) {
+			t.Parallel()
+			var found *locktest.Failure
+			require.ErrorAs(t, Check(context.Background(), fullProgram(t, defect), func(locktest.Result) {}, name), &found)
+			assert.Equal(t, name, found.Case)
+			t.Log(found)
+		})
 	}
 }

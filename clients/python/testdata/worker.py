@@ -7,37 +7,69 @@ import random
 import sys
 import time
 from pathlib import Path
+from typing import Any, Iterator
+from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import psycopg
+import pymysql
 
 import rowlock
 
-dsn, name, mode = sys.argv[1:]
+url, name, mode = sys.argv[1:]
 
 
-def increment(conn: psycopg.Connection, lease: rowlock.Lease, fence: rowlock.Fence, known: "int | None" = None) -> None:
+def connect() -> Any:
+    """Opens a connection to the database, which also has the locks."""
+    if url.startswith("postgres"):
+        return psycopg.connect(url, autocommit=True)
+    at = urlsplit(url)
+    return pymysql.connect(host=at.hostname, port=at.port, user=at.username, database=at.path[1:], autocommit=True)
+
+
+@contextlib.contextmanager
+def transaction(conn: Any) -> Iterator[Any]:
+    """Runs a transaction and yields its cursor."""
+    cur = conn.cursor()
+    cur.execute("BEGIN")
+    try:
+        yield cur
+        cur.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(psycopg.Error, pymysql.Error):
+            cur.execute("ROLLBACK")
+        raise
+
+
+def increment(conn: Any, lease: rowlock.Lease, fence: rowlock.Fence, known: "int | None" = None) -> None:
     """Reads the counter and writes the next number, in one transaction."""
-    with conn.transaction(), conn.cursor() as cur:
+    with transaction(conn) as cur:
         if mode != "unfenced":
             fence.check(cur, "counter")
-        before = known if known is not None else cur.execute("SELECT max(n) FROM counted").fetchone()[0]
+        before = known if known is not None else last(cur)
         time.sleep(random.uniform(0, 0.02))
         cur.execute("INSERT INTO counted (n, token, worker) VALUES (%s, %s, %s)", [before + 1, lease.token, name])
 
 
-with psycopg.connect(dsn, autocommit=True) as conn:
-    known = conn.execute("SELECT max(n) FROM counted").fetchone()[0] if mode == "read-first" else None
-    while True:
-        with contextlib.suppress(rowlock.Lost, rowlock.Unavailable, psycopg.OperationalError):
-            with rowlock.lock(dsn, "counter", ttl=1) as lease:
-                fence = rowlock.Fence(lease)
-                if mode != "unfenced":
-                    fence.seal(conn.cursor(), "counter")
-                for _ in range(1 if known is not None or mode == "once" else random.randint(1, 4)):
-                    increment(conn, lease, fence, known)
-            if mode in ("once", "read-first"):
-                break
-        if conn.closed:
-            conn = psycopg.connect(dsn, autocommit=True)
+def last(cur: Any) -> int:
+    cur.execute("SELECT max(n) FROM counted")
+    return cur.fetchone()[0]
+
+
+conn = connect()
+known = last(conn.cursor()) if mode == "read-first" else None
+while True:
+    try:
+        with rowlock.lock(url, "counter", ttl=1) as lease:
+            fence = rowlock.Fence(lease)
+            if mode != "unfenced":
+                fence.seal(conn.cursor(), "counter")
+            for _ in range(1 if known is not None or mode == "once" else random.randint(1, 4)):
+                increment(conn, lease, fence, known)
+        if mode in ("once", "read-first"):
+            break
+    except (rowlock.Lost, rowlock.Unavailable):
+        pass
+    except (psycopg.OperationalError, pymysql.OperationalError, pymysql.InterfaceError):  # the server ended the idle transaction
+        conn = connect()
