@@ -100,14 +100,13 @@ func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error
 // ask makes one attempt. The statement may wait for an uncommitted insert of the same name and for the transactions of
 // older holders, but only for a limited time.
 func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, error) {
-	whom := []any{r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note, r.TTL.Microseconds()}
-	args := append(slices.Clip(whom), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds())
+	args := acquireArgs(r)
 	var a sqlbase.Answer
 	verb, dest := "acquire", append(a.Dest(), &a.Done, &a.Readers)
 	by, deposited := p.waiters.asks(r), false
 	switch {
 	case r.Shared:
-		verb, args, dest = "acquire_shared", append(whom, by.id()), append(dest, &a.Ahead, &a.Missed)
+		verb, args, dest = "acquire_shared", append(args[:6], by.id()), append(dest, &a.Ahead, &a.Missed)
 	case r.Seal != "":
 		verb, args, dest = "acquire_sealed", append(args, by.id(), r.Seal, drainLimit(ctx, r.TTL).Milliseconds()), append(dest, &a.Ahead, &a.Missed, &a.Sealed)
 	case by.row != nil:
@@ -145,6 +144,14 @@ func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, er
 	return p.ask(ctx, r)
 }
 
+// acquireArgs returns the parameters of acquire.sql. The first six are also those of acquire_shared.sql.
+func acquireArgs(r driver.Request) []any {
+	return []any{
+		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note, r.TTL.Microseconds(),
+		r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
+	}
+}
+
 // reserveForWriter makes later readers wait for the writer r, which was refused because of readers. After an error, the
 // writer's next request tries it again. No promise of exclusion depends on it.
 func (p *Backend) reserveForWriter(ctx context.Context, r driver.Request, a sqlbase.Answer) {
@@ -155,8 +162,8 @@ func (p *Backend) reserveForWriter(ctx context.Context, r driver.Request, a sqlb
 }
 
 func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
-	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
-	verb, args := "release", append(slices.Clip(grant), g.MinHold.Microseconds(), sqlbase.Tick(g))
+	verb, args := "release", releaseArgs(g)
+	grant := args[:4:4]
 	if g.Token == 0 && !g.Shared { // the request for a share is never stored in a waiter's row
 		if withdrawn, err := p.withdraw(ctx, g); withdrawn || err != nil {
 			return p.classify(ctx, "release", g.Key, err)
@@ -166,7 +173,7 @@ func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 	skipped := sql.NullString{String: pass, Valid: pass != ""}
 	switch {
 	case g.Shared:
-		verb, args = "release_shared", append(slices.Clip(grant), skipped)
+		verb, args = "release_shared", append(grant, skipped)
 	case crowded:
 		verb, args = "release_passing", append(args, skipped)
 	}
@@ -178,6 +185,11 @@ func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 		return err
 	})
 	return p.classify(ctx, "release", g.Key, err)
+}
+
+// releaseArgs returns the parameters of release.sql. The first four identify the grant.
+func releaseArgs(g driver.Grant) []any {
+	return []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token), g.MinHold.Microseconds(), sqlbase.Tick(g)}
 }
 
 // HandOver replaces the grant in the parameter from with a grant to r in one round trip.
