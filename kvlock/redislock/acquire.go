@@ -31,10 +31,22 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if err != nil {
 		return driver.Grant{}, err
 	}
-	token, tick, ok := granted(cmd)
-	if ok && waiter != "" {
+	g, err := grantOf(r, cmd)
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	if waiter != "" {
 		b.places.Granted(r.Key)
 	}
+	if confirmed < b.options.replicas {
+		return driver.Grant{}, b.unconfirmed(ctx, g, confirmed)
+	}
+	return g, nil
+}
+
+// grantOf decodes the reply to the request r.
+func grantOf(r driver.Request, cmd *redis.Cmd) (driver.Grant, error) {
+	token, tick, ok := granted(cmd)
 	if !ok {
 		a, err := redisbase.Read(cmd)
 		if err != nil {
@@ -42,12 +54,9 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		}
 		return driver.Grant{}, a.Held()
 	}
-	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared}
-	if confirmed < b.options.replicas {
-		return driver.Grant{}, b.unconfirmed(ctx, g, confirmed)
-	}
-	g.Done = tick
-	return g, nil
+	return driver.Grant{
+		Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared, Done: tick,
+	}, nil
 }
 
 // ask returns the call that requests the lock. The parameter waiter is the id of this process in the queue, or "".
