@@ -174,6 +174,11 @@ func together(ctx context.Context, releases []*release) {
 		return errs
 	})
 	for i, r := range members {
-		r.first = func(context.Context) error { return send()[i] }
+		r.first = func(ctx context.Context) error {
+			if err := send()[i]; !driver.IsNotApplied(err) {
+				return err
+			}
+			return r.lease.askRelease(ctx)
+		}
 	}
 }
