@@ -106,6 +106,7 @@ func (g *gathering) tryMissing() (failed string, err error) {
 		a := g.all[name]
 		return a != nil && a.lease != nil
 	})
+	slices.Sort(missing)
 	if err := g.enter(g.ctx, missing); err != nil {
 		return g.names[0], err
 	}

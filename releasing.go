@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -153,15 +154,19 @@ func releaseAll(ctx context.Context, all []*Lease) []error {
 // together makes one batch of the first requests of all releases that only send a release. The first of these
 // releases sends the batch, and the others wait for its reply.
 func together(ctx context.Context, releases []*release) {
-	var grants []driver.Grant
 	var members []*release
 	for _, r := range releases {
 		if r != nil && r.before == nil && r.other == nil && r.to == nil {
-			grants, members = append(grants, r.lease.leftover().grant), append(members, r)
+			members = append(members, r)
 		}
 	}
 	if len(members) < 2 || members[0].lease.locker.batcher == nil {
 		return
+	}
+	slices.SortFunc(members, func(a, b *release) int { return cmp.Compare(a.lease.Name(), b.lease.Name()) })
+	grants := make([]driver.Grant, len(members))
+	for i, r := range members {
+		grants[i] = r.lease.leftover().grant
 	}
 	send := sync.OnceValue(func() []error {
 		le := members[0].lease
