@@ -209,13 +209,23 @@ type way func(ctx context.Context, r driver.Request, sent clock.Instant) (driver
 
 // ask sends one request with the function send, and records the outcome.
 func (a *acquisition) ask(ctx context.Context, send way) (*Lease, verdict) {
+	sent := a.sends()
+	g, trusted, err := send(ctx, a.request(), sent)
+	return a.replied(g, sent, trusted, err)
+}
+
+// sends counts a request that is about to be sent, and returns the time.
+func (a *acquisition) sends() clock.Instant {
 	sent := a.locker.clock()
 	if a.attempts == 0 {
 		a.answered = sent
 	}
 	a.attempts++
-	r := a.request()
-	g, trusted, err := send(ctx, r, sent)
+	return sent
+}
+
+// replied records the outcome of a request. The TTL of a grant counts from the time in the parameter trusted.
+func (a *acquisition) replied(g driver.Grant, sent, trusted clock.Instant, err error) (*Lease, verdict) {
 	now := a.locker.clock()
 	var held *driver.Held
 	a.refusal = nil
@@ -229,7 +239,7 @@ func (a *acquisition) ask(ctx context.Context, send way) (*Lease, verdict) {
 			a.recorded = true
 			a.mayBeGranted(sent)
 		}
-		if held.Readers > 0 && r.Waits && !r.Shared && a.locker.awaiter == nil {
+		if held.Readers > 0 && a.waitingCrew != nil && !a.cfg.shared && a.locker.awaiter == nil {
 			a.recorded = true
 		}
 		a.refused(held, now)

@@ -15,7 +15,10 @@ import (
 // find one bad lease among 1,000.
 const parts = 8
 
-var errNoOutcome = errors.New("the store did not report an outcome for this lease")
+var (
+	errNoOutcome = errors.New("the store did not report an outcome for this lease")
+	errBatchSize = errors.New("the backend returned a wrong number of outcomes")
+)
 
 // batchRun sends the requests that renew one batch. One request is enough, unless the store refuses it because of
 // some of its leases.
@@ -80,7 +83,7 @@ func (o *batchRun) ask(part []*Lease) reply {
 	}
 	outcomes, err := l.backend.Renew(ctx, grants)
 	if err == nil && len(outcomes) != len(grants) {
-		err = errors.New("the backend returned a wrong number of outcomes")
+		err = errBatchSize
 	}
 	o.works = o.works || err == nil
 	return reply{grants, outcomes, err, ctx.Err() != nil, sent, l.clock()}

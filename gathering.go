@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/clock"
 	"github.com/rowlock/rowlock/internal/crew"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
@@ -104,11 +106,11 @@ func (g *gathering) tryMissing() (failed string, err error) {
 		a := g.all[name]
 		return a != nil && a.lease != nil
 	})
+	slices.Sort(missing)
 	if err := g.enter(g.ctx, missing); err != nil {
 		return g.names[0], err
 	}
-	errs := make([]error, len(missing))
-	crew.Together(len(missing), func(i int) { _, errs[i] = g.all[missing[i]].try() }, func() {})
+	errs := g.tryEach(missing)
 	for i, name := range missing {
 		if errs[i] != nil && (err == nil || errors.Is(err, ErrHeld) && !errors.Is(errs[i], ErrHeld)) {
 			failed, err = name, errs[i]
@@ -118,6 +120,65 @@ func (g *gathering) tryMissing() (failed string, err error) {
 		return g.ended()
 	}
 	return failed, err
+}
+
+// tryEach requests the given names at the same time, and returns the error of each name. If the backend is a
+// [driver.Batcher], the first requests are one batch. A request that got no answer in the batch is then sent on its own.
+// That is not necessary if the batch was refused another name. In that case the error of the name is nil.
+func (g *gathering) tryEach(names []string) []error {
+	all, errs := make([]*acquisition, len(names)), make([]error, len(names))
+	for i, name := range names {
+		all[i] = g.all[name]
+	}
+	reply := g.askTogether(all)
+	anyRefused := slices.ContainsFunc(reply.errs, func(err error) bool {
+		var held *driver.Held
+		return errors.As(err, &held)
+	})
+	crew.Together(len(all), func(i int) {
+		next := again
+		if reply.sent {
+			_, next = all[i].replied(reply.grants[i], reply.at, reply.at, reply.errs[i])
+		}
+		switch {
+		case all[i].lease != nil:
+		case next == again && !anyRefused:
+			_, errs[i] = all[i].try()
+		case next == again:
+			_ = all[i].giveUp()
+		default:
+			errs[i] = all[i].giveUp()
+		}
+	}, func() {})
+	return errs
+}
+
+// batchReply is the reply to a batch of requests.
+type batchReply struct {
+	sent   bool          // false if no batch was sent
+	at     clock.Instant // just before the batch was sent
+	grants []driver.Grant
+	errs   []error
+}
+
+// askTogether sends the requests of all acquisitions in one batch, if the backend is a [driver.Batcher].
+func (g *gathering) askTogether(all []*acquisition) (reply batchReply) {
+	if g.locker.batcher == nil || len(all) < 2 {
+		return reply
+	}
+	ctx, cancel := context.WithTimeout(g.ctx, callTimeout(g.first.cfg.ttl)/2)
+	defer cancel()
+	requests := make([]driver.Request, len(all))
+	for i, a := range all {
+		reply.at = a.sends()
+		requests[i] = a.request()
+	}
+	reply.sent = true
+	reply.grants, reply.errs = g.locker.batcher.AcquireEach(ctx, requests)
+	if len(reply.grants) != len(all) || len(reply.errs) != len(all) {
+		reply.grants, reply.errs = make([]driver.Grant, len(all)), slices.Repeat([]error{errBatchSize}, len(all))
+	}
+	return reply
 }
 
 // ended returns the name of a granted lease that has already ended, and an error. With a short [MaxHold],

@@ -43,8 +43,8 @@ type Lease struct {
 	stopWatching func() bool     // ends the watch of the session
 	ending       *ending         // the last call of ReleaseWith that has begun; nil if there was none
 
-	releasing sync.Once
-	released  error
+	releasing chan struct{} // closed when the release is over; nil before the first call of Release, and guarded by mu
+	released  error         // the result of the release, when it is over
 
 	plan plan // guarded by renewals.mu
 }

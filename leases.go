@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlock/rowlock/internal/crew"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -107,9 +106,7 @@ func (ls *Leases) Release(ctx context.Context) error {
 	if ls == nil {
 		return errNoLease
 	}
-	errs := make([]error, len(ls.all))
-	crew.Together(len(ls.all), func(i int) { errs[i] = ls.all[i].Release(ctx) }, func() {})
-	return oneline.Join(errs...)
+	return oneline.Join(releaseAll(ctx, ls.all)...)
 }
 
 // run calls fn for DoAll and releases the leases.

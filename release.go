@@ -43,68 +43,23 @@ func (le *Lease) Release(ctx context.Context) error {
 // The function that it also returns emits the trace events.
 func (le *Lease) releaseOnce(ctx context.Context) (tell func(), err error) {
 	tell = func() {}
-	le.releasing.Do(func() {
-		returned := false
-		defer func() {
-			if !returned { // the backend panicked
-				le.released = &opError{"release", le.grant.Key, ErrUnknown, errNoOutcome}
-			}
-		}()
-		tell, le.released = le.release(context.WithoutCancel(ctx))
-		returned = true
-	})
-	return tell, le.released
-}
-
-// release releases the lease. It also returns a function that emits the trace events.
-func (le *Lease) release(ctx context.Context) (tell func(), outcome error) {
-	now := le.locker.clock()
-	le.mu.Lock()
-	late := le.expire(now)
-	before, other := le.err, le.ending
-	if before == nil {
-		le.err = ErrReleased
+	if r := le.beginRelease(); r != nil {
+		tell = r.run(context.WithoutCancel(ctx))
 	}
-	ended := le.err
-	le.mu.Unlock()
-	if late {
-		le.ended()
-	}
-	le.unwatch()
-	le.ctx.end(ended) // the goroutine that marked the loss may not have ended the context yet
-	le.locker.renewals.remove(le)
-
-	round := le.lastRound()
-	var found LostReason // not zero if the store reported the loss in reply to this release
-	err, handed := before, false
-	if before == nil {
-		if !le.endedBy(ctx, other) {
-			handed, err = le.handOverOrRelease(ctx, other == nil, now)
-			found = lostReason(err)
-		}
-	} else if reason := lostReason(before); reason != LostTaken && reason != LostSession {
-		le.locker.janitor.resolve(le.leftover()) // frees the name earlier if the store is reachable again
-	}
-	if le.doubt.requests > 0 {
-		le.locker.janitor.resolve(le.doubt.leftover(le.cfg, le.leftover().grant))
-	}
-	if !handed {
-		le.wakeNext(round)
-	}
-	return func() {
-		if found != 0 {
-			emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), found, now.Since(le.granted), le.ctx})
-		}
-		emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), now.Since(le.granted), err, le.ctx})
-	}, err
+	return tell, le.awaitRelease()
 }
 
 // abandon releases a lease that was never returned to a caller.
 func (le *Lease) abandon(ctx context.Context) error {
-	le.mu.Lock()
-	le.neverReturned = true
-	le.mu.Unlock()
+	le.never()
 	return le.Release(ctx)
+}
+
+// never records that the lease was never returned to a caller.
+func (le *Lease) never() {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	le.neverReturned = true
 }
 
 // ending is a ReleaseWith that has begun.
@@ -205,35 +160,6 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	}
 }
 
-// handOverOrRelease hands the lease over to the first waiter of this process, or releases it. The parameter plain says
-// that no ReleaseWith has begun. Without plain, nothing is handed over. The result handed reports whether the lease was
-// handed over.
-func (le *Lease) handOverOrRelease(ctx context.Context, plain bool, now clock.Instant) (handed bool, err error) {
-	var to *successor
-	if plain && le.mayHandOver(now) {
-		to = le.locker.queues.takeSuccessor(le.grant.Key)
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)) // one limit for all requests of this release
-	defer cancel()
-	defer context.AfterFunc(le.locker.closeLimit, cancel)()
-	if to == nil {
-		return false, le.releaseInStore(ctx, false)
-	}
-	returned := false
-	defer func() {
-		if !returned { // the backend panicked, and the lease has no holder
-			_ = le.releaseInStore(ctx, true)
-			le.locker.queues.wake(le.grant.Key)
-		}
-	}()
-	h := le.handOver(ctx, to)
-	returned = true
-	if h.err == nil {
-		return true, nil
-	}
-	return false, le.releaseInStore(ctx, h.unknown > 0)
-}
-
 // mayHandOver reports whether a hand-over within this process is allowed.
 func (le *Lease) mayHandOver(now clock.Instant) bool {
 	began := le.series.began
@@ -279,13 +205,14 @@ func (le *Lease) askHandOver(ctx context.Context, r driver.Request) (driver.Gran
 
 var errEffect = errors.New("the store no longer has the lease; an earlier request without a reply may have released it")
 
-// releaseInStore releases the lease in the store, and retries until ctx ends. The parameter doubtful says that an
-// earlier request may have released the lease. If a request of releaseInStore gets no reply, that request may also have
-// released the lease. In both cases, if the store no longer has the lease, the lease does not count as lost.
-func (le *Lease) releaseInStore(ctx context.Context, doubtful bool) error {
+// releaseInStore releases the lease in the store, and retries until ctx ends. The function first sends the first
+// request. The parameter doubtful says that an earlier request may have released the lease. If a request of
+// releaseInStore gets no reply, that request may also have released the lease. In both cases, if the store no longer has
+// the lease, the lease does not count as lost.
+func (le *Lease) releaseInStore(ctx context.Context, first func(context.Context) error, doubtful bool) error {
 	retry := backoff.Backoff{Next: 10 * time.Millisecond, Most: 500 * time.Millisecond}
-	for {
-		err := le.askRelease(ctx)
+	for ask := first; ; ask = le.askRelease {
+		err := ask(ctx)
 		switch {
 		case err == nil:
 			return nil

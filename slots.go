@@ -65,11 +65,14 @@ func checkNames(which string, names []string) error {
 
 // abandon releases the leases of a call that returns none of them to its caller.
 func abandon(ctx context.Context, all []*acquisition) {
-	crew.Together(len(all), func(i int) {
-		if le := all[i].lease; le != nil {
-			_ = le.abandon(ctx)
+	var granted []*Lease
+	for _, a := range all {
+		if a.lease != nil {
+			a.lease.never()
+			granted = append(granted, a.lease)
 		}
-	}, func() {})
+	}
+	releaseAll(ctx, granted)
 }
 
 // DoAny acquires one of names as [Locker.AcquireAny] does, runs fn as [Locker.Do] does, and releases the lease.

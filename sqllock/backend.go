@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -87,6 +88,24 @@ func build(missing bool, opts []Option, open func(sqltable.Table) dialect) *Back
 	}
 	return &Backend{dialect: open(table), table: table}
 }
+
+// AcquireEach implements [driver.Batcher].
+func (b *Backend) AcquireEach(ctx context.Context, requests []driver.Request) ([]driver.Grant, []error) {
+	if d, ok := b.dialect.(driver.Batcher); ok {
+		return d.AcquireEach(ctx, requests)
+	}
+	return make([]driver.Grant, len(requests)), slices.Repeat([]error{errUnbatched}, len(requests))
+}
+
+// ReleaseEach implements [driver.Batcher].
+func (b *Backend) ReleaseEach(ctx context.Context, grants []driver.Grant) []error {
+	if d, ok := b.dialect.(driver.Batcher); ok {
+		return d.ReleaseEach(ctx, grants)
+	}
+	return slices.Repeat([]error{errUnbatched}, len(grants))
+}
+
+var errUnbatched = driver.NotApplied(errors.ErrUnsupported)
 
 // CloseIdle implements [driver.Idler]. It closes the connections that the backend keeps but does not use: the
 // connection that listened for releases, if there is no waiter, and the additional connection for renewals and

@@ -31,25 +31,36 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if err != nil {
 		return driver.Grant{}, err
 	}
-	token, tick, ok := granted(cmd)
-	if ok && waiter != "" {
+	g, err := grantOf(r, cmd)
+	if held := new(driver.Held); errors.As(err, &held) {
+		// While readers hold the lock, a writer polls, because its requests keep later readers out.
+		held.Listed = waiter != "" && held.Ahead < mostListed && held.Readers == 0 && b.wakes.Hears()
+	}
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	if waiter != "" {
 		b.places.Granted(r.Key)
 	}
+	if confirmed < b.options.replicas {
+		return driver.Grant{}, b.unconfirmed(ctx, g, confirmed)
+	}
+	return g, nil
+}
+
+// grantOf decodes the reply to the request r.
+func grantOf(r driver.Request, cmd *redis.Cmd) (driver.Grant, error) {
+	token, tick, ok := granted(cmd)
 	if !ok {
 		a, err := redisbase.Read(cmd)
 		if err != nil {
 			return driver.Grant{}, err
 		}
-		held := a.Held()
-		held.Listed = waiter != "" && held.Ahead < mostListed && b.wakes.Hears()
-		return driver.Grant{}, held
+		return driver.Grant{}, a.Held()
 	}
-	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared}
-	if confirmed < b.options.replicas {
-		return driver.Grant{}, b.unconfirmed(ctx, g, confirmed)
-	}
-	g.Done = tick
-	return g, nil
+	return driver.Grant{
+		Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared, Done: tick,
+	}, nil
 }
 
 // ask returns the call that requests the lock. The parameter waiter is the id of this process in the queue, or "".

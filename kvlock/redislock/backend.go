@@ -132,11 +132,16 @@ func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T
 	}
 }
 
-// note classifies the result of a request, and records whether the server answered.
+// note records whether the server answered a request, and classifies the result of the request.
 func (b *Backend) note(err error) error {
 	var said redis.Error
 	var held *driver.Held
 	b.answers.Store(err == nil || errors.As(err, &said) || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld))
+	return b.classify(err)
+}
+
+// classify marks err as the driver contract requires.
+func (b *Backend) classify(err error) error {
 	if redisbase.IsCluster(b.client) && redisbase.Says(err, "MOVED") {
 		return err // this error is not permanent: when the client retries, it finds the right server
 	}

@@ -21,9 +21,7 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 }
 
 func (b *Backend) release(ctx context.Context, g driver.Grant) error {
-	what := releaseScript.On(b.recorded(b.options.prefix.Encode(g.Key)),
-		g.Nonce.String(), g.Token.String(), redisbase.Micros(g.MinHold), b.options.retention.Milliseconds(), b.options.prefix.Waiters(), b.elsewhere(), g.Done,
-	)
+	what := b.end(g)
 	if g.Done == "" {
 		return released(redisbase.Run(ctx, b.client, what))
 	}
@@ -35,6 +33,13 @@ func (b *Backend) release(ctx context.Context, g driver.Grant) error {
 		err = fmt.Errorf("%d of %d replicas confirmed the tick within %s", confirmed, b.options.replicas, b.options.replicaWait)
 	}
 	return err
+}
+
+// end returns the call that releases g.
+func (b *Backend) end(g driver.Grant) redisbase.Call {
+	return releaseScript.On(b.recorded(b.options.prefix.Encode(g.Key)),
+		g.Nonce.String(), g.Token.String(), redisbase.Micros(g.MinHold), b.options.retention.Milliseconds(), b.options.prefix.Waiters(), b.elsewhere(), g.Done,
+	)
 }
 
 // released decodes the reply to a release.

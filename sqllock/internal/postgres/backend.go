@@ -119,13 +119,12 @@ func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, er
 // it, else nil. The statement may wait for an uncommitted insert of the same name and for the transactions of
 // older holders, but only for a limited time.
 func (p *Backend) askOnce(ctx context.Context, r driver.Request) (a sqlbase.Answer, unlisted *row, err error) {
-	whom := []any{r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note, r.TTL.Microseconds()}
-	args := append(slices.Clip(whom), r.MinHold.Microseconds(), r.HandoverDelay.Microseconds())
+	args := acquireArgs(r)
 	verb, dest := "acquire", append(a.Dest(), &a.Done, &a.Readers)
 	by, there := p.waiters.asks(r), false
 	switch {
 	case r.Shared:
-		verb, args, dest = "acquire_shared", append(whom, by.id()), append(dest, &a.Ahead, &a.Missed)
+		verb, args, dest = "acquire_shared", append(args[:6], by.id()), append(dest, &a.Ahead, &a.Missed)
 	case r.Seal != "":
 		verb, args, dest = "acquire_sealed", append(args, by.id(), r.Seal, drainLimit(ctx, r.TTL).Milliseconds()), append(dest, &a.Ahead, &a.Missed, &a.Sealed)
 	case by.row != nil:
@@ -158,6 +157,14 @@ func (p *Backend) askOnce(ctx context.Context, r driver.Request) (a sqlbase.Answ
 	return a, unlisted, nil
 }
 
+// acquireArgs returns the parameters of acquire.sql. The first six are also those of acquire_shared.sql.
+func acquireArgs(r driver.Request) []any {
+	return []any{
+		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note, r.TTL.Microseconds(),
+		r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
+	}
+}
+
 // reserveForWriter makes later readers wait for the writer r, which was refused because of readers. After an error, the
 // writer's next request tries it again. No promise of exclusion depends on it.
 func (p *Backend) reserveForWriter(ctx context.Context, r driver.Request, a sqlbase.Answer) {
@@ -177,8 +184,8 @@ func (p *Backend) forgetWriter(ctx context.Context, g driver.Grant) error {
 }
 
 func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
-	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
-	verb, args := "release", append(slices.Clip(grant), g.MinHold.Microseconds(), sqlbase.Tick(g))
+	verb, args := "release", releaseArgs(g)
+	grant := args[:4:4]
 	if g.Token == 0 && !g.Shared { // the request for a share is never stored in a waiter's row, and reserves nothing
 		if err := p.forgetWriter(ctx, g); err != nil {
 			return p.classify(ctx, "release", g.Key, err)
@@ -191,7 +198,7 @@ func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 	skipped := sql.NullString{String: pass, Valid: pass != ""}
 	switch {
 	case g.Shared:
-		verb, args = "release_shared", append(slices.Clip(grant), skipped)
+		verb, args = "release_shared", append(grant, skipped)
 	case crowded:
 		verb, args = "release_passing", append(args, skipped)
 	}
@@ -203,6 +210,11 @@ func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
 		return err
 	})
 	return p.classify(ctx, "release", g.Key, err)
+}
+
+// releaseArgs returns the parameters of release.sql. The first four identify the grant.
+func releaseArgs(g driver.Grant) []any {
+	return []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token), g.MinHold.Microseconds(), sqlbase.Tick(g)}
 }
 
 // HandOver replaces the grant in the parameter from with a grant to r in one round trip.

@@ -15,6 +15,7 @@ import (
 type Conn interface {
 	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
 	Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
 var (
@@ -47,21 +48,25 @@ func (q pgxPool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 }
 
 func (q pgxPool) Query(ctx context.Context, statement string, args []any, read func(sqlbase.Rows) error) error {
+	return q.Lend(ctx, func(on sqlbase.Querier) error { return on.Query(ctx, statement, args, read) })
+}
+
+func (q pgxPool) Exec(ctx context.Context, statement string, args ...any) (r sqlbase.Result, err error) {
+	err = q.Lend(ctx, func(on sqlbase.Querier) (err error) {
+		r, err = on.Exec(ctx, statement, args...)
+		return err
+	})
+	return r, err
+}
+
+// Lend implements [sqlbase.Lender].
+func (q pgxPool) Lend(ctx context.Context, work func(sqlbase.Querier) error) error {
 	conn, err := q.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	return On(conn).Query(ctx, statement, args, read)
-}
-
-func (q pgxPool) Exec(ctx context.Context, statement string, args ...any) (sqlbase.Result, error) {
-	conn, err := q.acquire(ctx)
-	if err != nil {
-		return sqlbase.Result{}, err
-	}
-	defer conn.Release()
-	return On(conn).Exec(ctx, statement, args...)
+	return work(On(conn))
 }
 
 // On returns a querier that uses one connection or transaction of pgx.

@@ -26,18 +26,19 @@ func querierOn(db *sql.DB) sqlbase.Querier {
 }
 
 func (q stdlibPool) Query(ctx context.Context, statement string, args []any, read func(sqlbase.Rows) error) error {
-	return q.lend(ctx, func(on sqlbase.Querier) error { return on.Query(ctx, statement, args, read) })
+	return q.Lend(ctx, func(on sqlbase.Querier) error { return on.Query(ctx, statement, args, read) })
 }
 
 func (q stdlibPool) Exec(ctx context.Context, statement string, args ...any) (r sqlbase.Result, err error) {
-	err = q.lend(ctx, func(on sqlbase.Querier) (err error) {
+	err = q.Lend(ctx, func(on sqlbase.Querier) (err error) {
 		r, err = on.Exec(ctx, statement, args...)
 		return err
 	})
 	return r, err
 }
 
-func (q stdlibPool) lend(ctx context.Context, work func(sqlbase.Querier) error) error {
+// Lend implements [sqlbase.Lender].
+func (q stdlibPool) Lend(ctx context.Context, work func(sqlbase.Querier) error) error {
 	return lend(ctx, q.db, q.db.Conn, func(conn *sql.Conn) (err error) {
 		defer conn.Close()
 		other := conn.Raw(func(dc any) error {

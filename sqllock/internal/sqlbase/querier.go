@@ -20,6 +20,11 @@ type Querier interface {
 	Exec(ctx context.Context, statement string, args ...any) (Result, error)
 }
 
+// Lender is a querier that takes a connection for each statement. Lend takes one connection for the function work.
+type Lender interface {
+	Lend(ctx context.Context, work func(Querier) error) error
+}
+
 // Rows are the result of a statement.
 type Rows = bounded.Rows
 

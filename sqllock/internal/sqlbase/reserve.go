@@ -178,21 +178,21 @@ type reservedQuerier struct {
 }
 
 func (q reservedQuerier) Query(ctx context.Context, statement string, args []any, read func(Rows) error) error {
-	return q.lend(ctx, func(on Querier) error { return on.Query(ctx, statement, args, read) })
+	return q.Lend(ctx, func(on Querier) error { return on.Query(ctx, statement, args, read) })
 }
 
 func (q reservedQuerier) Exec(ctx context.Context, statement string, args ...any) (r Result, err error) {
-	err = q.lend(ctx, func(on Querier) (err error) {
+	err = q.Lend(ctx, func(on Querier) (err error) {
 		r, err = on.Exec(ctx, statement, args...)
 		return err
 	})
 	return r, err
 }
 
-// lend runs the function work through the pool, or through the reserve while all connections of the pool are in use. If
+// Lend runs the function work through the pool, or through the reserve while all connections of the pool are in use. If
 // the reserve cannot connect within half of the time until ctx's deadline, because the server accepts no further
-// connection, lend uses the pool.
-func (q reservedQuerier) lend(ctx context.Context, work func(Querier) error) error {
+// connection, Lend uses the pool.
+func (q reservedQuerier) Lend(ctx context.Context, work func(Querier) error) error {
 	if q.reserve.open == nil || !q.usage().full() {
 		return work(q.pool)
 	}

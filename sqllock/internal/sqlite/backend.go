@@ -107,18 +107,23 @@ func (b *Backend) ask(ctx context.Context, r driver.Request, w *waiter) (sqlbase
 }
 
 func (b *Backend) look(ctx context.Context, r driver.Request, w *waiter) (a sqlbase.Answer, err error) {
+	err = b.file.read(ctx, writerWait, func(q sqlbase.Querier) error {
+		a, err = b.lookOn(ctx, q, r, w)
+		return err
+	})
+	return a, err
+}
+
+func (b *Backend) lookOn(ctx context.Context, q sqlbase.Querier, r driver.Request, w *waiter) (a sqlbase.Answer, err error) {
 	verb := "look"
 	if r.Shared {
 		verb = "look_shared"
 	}
 	args := []any{r.Key.Namespace, r.Key.Name, r.Nonce.String(), sqlbase.ClosedFor(r), w.param()}
-	err = b.file.read(ctx, writerWait, func(q sqlbase.Querier) error {
-		found, err := sqlbase.QueryOne(ctx, q, b.file.sql[verb], args, append(a.Dest(), &a.Ahead, &a.Readers)...)
-		if err == nil && !found {
-			err = sqlbase.MetaMissing(b.file.table)
-		}
-		return err
-	})
+	found, err := sqlbase.QueryOne(ctx, q, b.file.sql[verb], args, append(a.Dest(), &a.Ahead, &a.Readers)...)
+	if err == nil && !found {
+		err = sqlbase.MetaMissing(b.file.table)
+	}
 	return a, err
 }
 
@@ -205,8 +210,8 @@ type grantID struct {
 // crashes delays the next grant by at most one TTL. The next grant flushes all earlier writes. A release that records a
 // tick waits for the disk, because the tick must not be lost.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
-	grant := []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token)}
-	d, verb, args := unflushed, "release", append(grant, g.MinHold.Microseconds(), sqlbase.Tick(g))
+	d, verb, args := unflushed, "release", releaseArgs(g)
+	grant := args[:4:4]
 	if g.Done != "" {
 		d = flushed
 	}
@@ -223,6 +228,11 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 		return err
 	})
 	return b.classify(ctx, "release", g.Key, err)
+}
+
+// releaseArgs returns the parameters of release.sql. The first four identify the grant.
+func releaseArgs(g driver.Grant) []any {
+	return []any{g.Key.Namespace, g.Key.Name, g.Nonce.String(), int64(g.Token), g.MinHold.Microseconds(), sqlbase.Tick(g)}
 }
 
 // end runs a statement that ends a grant. If the statement reserves the lock for a waiter in this process, the method
