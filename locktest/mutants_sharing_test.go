@@ -63,7 +63,11 @@ func (m sharesAlone) Release(ctx context.Context, g driver.Grant) error {
 // sharesToOneWaiter grants a waiting reader nothing while other readers hold the name.
 type sharesToOneWaiter struct{ *memlock.Backend }
 
+var oneShare sync.Mutex // otherwise two readers that are notified at the same time may both find no other reader
+
 func (m sharesToOneWaiter) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	oneShare.Lock()
+	defer oneShare.Unlock()
 	if seen, err := m.Inspect(ctx, r.Key); err == nil && r.Shared && r.Waiting && seen.Readers > 0 {
 		return driver.Grant{}, &driver.Held{Readers: seen.Readers, Token: seen.Token, ExpiresIn: seen.ExpiresIn}
 	}

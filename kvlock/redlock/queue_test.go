@@ -136,8 +136,10 @@ func TestNobodyStarves(t *testing.T) {
 func TestQueueHasRoom(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
-	holder, _ := f.client(t, steadily)
-	g := redistest.Acquire(t, holder, redistest.Request("job"))
+	holder, _ := f.client(t, steadily, forLong)
+	held := redistest.Request("job")
+	held.TTL = 5 * time.Minute // the lease must not expire while the row is built
+	g := redistest.Acquire(t, holder, held)
 	holder.Settle()
 	all := row(t, f, 105)
 	last := all[len(all)-1]
@@ -150,8 +152,8 @@ func TestQueueHasRoom(t *testing.T) {
 	r := redistest.Request("job") // the first waiter repeats its request, because building the row may have taken longer than waiters stay in the set
 	r.Waiting = true
 	_, err := all[0].Acquire(t.Context(), r)
-	var held *driver.Held
-	require.ErrorAs(t, err, &held)
+	var refusal *driver.Held
+	require.ErrorAs(t, err, &refusal)
 	all[0].Settle()
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[0].called(t)

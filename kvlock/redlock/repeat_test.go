@@ -12,9 +12,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 )
 
-// A repeated request, with the same nonce, returns the same token, whichever nodes answer first. Two of five nodes did
-// not get the first request, and answer before the others. So these two nodes have no token yet, and perhaps already
-// know a larger token of another name.
+// Promise 5 of docs/guarantees.md: a repeated request, with the same nonce, returns the same token, whichever nodes
+// answer first. Two of five nodes did not get the first request, and answer before the others. So these two nodes
+// have no token yet, and perhaps already know a larger token of another name.
 func TestARepeatedRequestReturnsTheTokenOfTheMajority(t *testing.T) {
 	t.Parallel()
 	for name, top := range map[string]time.Duration{"nodes without the lease": 0, "nodes that know a larger token": time.Minute} {

@@ -1,7 +1,14 @@
 #!lua flags=allow-oom
--- Parameters: KEYS[1] the lock, which is also the name of its channel, KEYS[2] the record of the node, KEYS[3] the waiters for the lock; ARGV nonce; token, or 0 for any token; minimum hold in microseconds; the text with which the names of waiters' channels begin; a number, or an empty text; the id of a waiter, or an empty text; when its wait began. If the fifth argument is a number, the release undoes a failed attempt: it ends only grants of requests with the same number or a smaller one, sends no notification, and adds the waiter to the set of waiters again.
+-- Parameters: KEYS[1] the lock, which is also the name of its channel, KEYS[2] the record of the node, KEYS[3] the
+-- waiters for the lock; ARGV nonce; token, or 0 for any token; minimum hold in microseconds; the text with which the
+-- names of waiters' channels begin; a number, or an empty text; the id of a waiter, or an empty text; when its wait
+-- began. If the fifth argument is a number, the release undoes a failed attempt: it ends only grants of requests
+-- with the same number or a smaller one, sends no notification, and adds the waiter to the set of waiters again.
 -- Result: 1 if this request or an earlier one has released the lock at this node; 0 if the grant is unknown.
--- Promise: may be repeated for five minutes, after which the lock is deleted. Until then the lock has the grant's token, even if this node never had the grant or never confirmed that token. So the mode fill of acquire.lua cannot restore the lease. The record's token is at least as large. Notifies the waiter that has waited longest, but does not reserve the lock for it. If no waiter is subscribed, notifies all subscribers of the lock's channel.
+-- Promise: may be repeated for five minutes, after which the lock is deleted. Until then the lock has the grant's
+-- token, even if this node never had the grant or never confirmed that token. So the mode fill of acquire.lua cannot
+-- restore the lease. The record's token is at least as large. Notifies the waiter that has waited longest, but does
+-- not reserve the lock for it. If no waiter is subscribed, notifies all subscribers of the lock's channel.
 local number = function(x) return string.format('%.0f', x) end
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'confirmed', 'request', 'prior', 'held_until')
 local any, failed = ARGV[2] == '0', ARGV[5] ~= ''
