@@ -64,10 +64,11 @@
 //
 // # MySQL and MariaDB
 //
-// Neither server can notify a client, so waiters poll. The delay between two polls is a quarter of the time for which
-// the lock has been held, at least 4 ms and at most one second. The lock's row contains a queue of the waiting
-// processes, in order of arrival. A release reserves the lock for the first of these processes for 50 ms. During that
-// time, other processes are refused.
+// The lock's row contains a queue of the waiting processes, in order of arrival. A release reserves the lock for the
+// first of these processes for 50 ms, and wakes it. During that time, other processes are refused. A process that waits
+// keeps one connection in addition to the pool, which sleeps in a statement, and a release ends that statement with
+// KILL QUERY. For that, all processes must connect as the same database user, or have the privilege CONNECTION_ADMIN.
+// Waiters also poll, in case that they were not woken.
 //
 // A release is as durable as every other commit: the server's innodb_flush_log_at_trx_commit decides. A release waits
 // at most one second for another transaction that has locked the row. A renewal, and an acquire of a lock that has a

@@ -69,7 +69,7 @@ func (l *listener) isWoken(t *testing.T) {
 func (f *fixture) sleeps(t *testing.T, b *Backend) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		return f.int(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = IS_USED_LOCK(?) AND info LIKE '%SLEEP(%'", b.waiters.ear.lock) == 1
+		return f.int(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = IS_USED_LOCK(?) AND command = 'Execute' AND info REGEXP 'SELECT.*(SLEEP|GTID_WAIT)'", b.waiters.ear.lock) == 1
 	}, 20*time.Second, time.Millisecond)
 }
 
