@@ -20,7 +20,8 @@
 //	             rowlock_lease_fence_check the function of the triggers that protect tables (PostgreSQL)
 //	             rowlock_lease_fence_pass  the writers that those triggers let pass (MySQL and SQLite)
 //	00003_token  rowlock_lease_token       the sequence of package advisory's tokens (PostgreSQL)
-//	             rowlock_lease_counter     the tokens of package mysqlock (MySQL and MariaDB)
+//	             rowlock_lease_mint        the row from which package mysqlock makes tokens (MySQL and MariaDB)
+//	             rowlock_lease_counter     the last grants of package mysqlock (MySQL and MariaDB)
 //	00004_run    rowlock_lease_run         the history of "rowlock run"; no lock depends on it
 //
 // The option [Functions] selects a second series of migrations for Postgres and MySQL, which you can leave out. It
@@ -89,6 +90,7 @@
 //	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_fence TO app;
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_outcome TO app;
+//	GRANT SELECT, UPDATE ON app.rowlock_lease_mint TO app; -- for package mysqlock
 //	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_counter TO app; -- for package mysqlock
 //	GRANT SELECT, INSERT, UPDATE, DELETE ON app.rowlock_lease_run TO app; -- for the history of the command
 //

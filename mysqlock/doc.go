@@ -20,8 +20,7 @@
 // to the pool. All leases on it are lost.
 //
 // Leave room in the pool for other work. With SetMaxOpenConns(n), the backend uses at most half of the n connections,
-// unless the option Sessions allows more. If a connection already holds a lock, the backend briefly uses another
-// connection to make the token of a further lock.
+// unless the option Sessions allows more. A grant briefly uses another connection to write its row.
 //
 // A holder trusts its lease for one TTL after the last proof that its session holds the lock. Each renewal is such a
 // proof. It runs one statement on each connection, and the statement checks all locks of that connection with
@@ -41,8 +40,8 @@
 //   - Failover: a new primary has none of the old primary's locks. The new primary can grant the same names
 //     while holders on the old primary still trust their leases. The backend refuses to lock on a read-only server
 //     (read_only). If a server becomes read-only, even briefly for maintenance, all its leases are lost at the next
-//     renewal, because another server may already grant the same names. Tokens keep rising on the new primary
-//     if the table of tokens was replicated, or if the clocks of both servers agree.
+//     renewal, because another server may already grant the same names. Tokens keep rising on the new primary: see
+//     section "Tokens".
 //     A resource that checks tokens (package fence) then rejects the old holder.
 //   - Replicas, Galera, group replication with several primaries: a lock exists on one node only. The backend refuses
 //     to lock on a read-only replica. The backend also refuses to lock on a node of a Galera cluster, or of a group
@@ -61,15 +60,31 @@
 //
 // # Tokens
 //
-// The table rowlock_lease_counter has one row for each lock, with the last token. Each grant increases the token
-// in that row while the lock is held. For the first lock on a connection, one statement acquires the lock
-// and makes the token. Package migrations creates the table. The user needs these privileges:
+// The statement that acquires a lock also makes its token, from the counter UUID_SHORT in the memory of the server. It
+// takes the number after the lock was granted. So a grant writes nothing that it would have to wait for.
 //
+// The table rowlock_lease_mint has one row, which turns numbers into tokens. A run of the server, from its start to its
+// end, writes the row before its first token. Its tokens begin above all tokens that earlier runs have reserved, and above
+// the clock. The run then reserves tokens, 65536 at a time. So tokens rise over a restart, also if the clock was set back.
+// They rise over a failover if the row was replicated. If the row was lost, or comes from a backup, tokens rise if the
+// clocks agree and the server was started after the loss.
+//
+// A run is known by the server, by the second of its start, and by its numbers. Before its first token, a run takes 131072
+// numbers. So a run that starts in the same second as an earlier one is known by its smaller numbers, unless other
+// programs take that many before the first session of this package connects.
+//
+// The table rowlock_lease_counter describes the last grant of each name, for people. The grant writes the row before it
+// returns, and waits for it for a second at most. If the same holder acquires a name again on the same connection within
+// 50 ms of its release, the grant writes no row. Until its first renewal, other processes then see the connection that
+// holds the lock, but not the holder, the note and the token. A pool of one connection writes no rows.
+//
+// Package migrations creates both tables. The user needs these privileges:
+//
+//	GRANT SELECT, UPDATE ON app.rowlock_lease_mint TO app;
 //	GRANT SELECT, INSERT, UPDATE ON app.rowlock_lease_counter TO app;
-//	GRANT SELECT, UPDATE ON app.rowlock_lease_meta TO app;
 //
 // Prune also needs DELETE on the table rowlock_lease_counter. Inspect needs PROCESS to show which client holds a lock
-// without a token. ForceRelease of another user's lock needs CONNECTION_ADMIN (or SUPER).
+// whose grant is not described. ForceRelease of another user's lock needs CONNECTION_ADMIN (or SUPER).
 //
 // # Waiting
 //

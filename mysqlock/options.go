@@ -25,8 +25,8 @@ type options struct {
 // connections that the pool allows. So the caller's work can use the rest of the pool while a lock is held.
 func Sessions(n int) Option { return func(o *options) { o.sessions = n } }
 
-// Table sets the name of the lease table, as sqllock.Table does. The table of tokens is named after it, with
-// "_counter" added: rowlock_lease_counter by default. Pass the same name to package migrations. If the name contains a
+// Table sets the name of the lease table, as sqllock.Table does. The tables of this package are named after it, with
+// "_mint" and "_counter" added: rowlock_lease_mint and rowlock_lease_counter by default. Pass the same name to package migrations. If the name contains a
 // schema, as in "ops.jobs", the locks belong to that schema. If the name has no schema, the locks belong to the
 // connection's schema. All programs that share locks must name the same table.
 func Table(name string) Option { return func(o *options) { o.table = name } }

@@ -1,4 +1,4 @@
-// Package model has three models of the protocol, and a search that visits every state of them. The models are the
+// Package model has four models of the protocol, and a search that visits every state of them. The models are the
 // executable specification of the protocol. The tests check invariants in all states. They also show which parts of
 // the protocol each invariant needs. If a test leaves out such a part, the search finds a shortest path to a
 // violation. The tests use these names for the invariants:
@@ -47,4 +47,10 @@
 // [Shares] models two readers and two writers, in the store and at the fence. It has no clock, as [Fence] has none. A
 // reader reads twice under one lease. The operator makes at most one forced release. The order in which waiters are
 // served is no part of the model.
+//
+// # Tokens of a session lock
+//
+// [Mint] models the tokens that package mysqlock makes from a counter in the memory of a server. Servers start again
+// with the clock set back, fail over, and get a row from a backup. A backup is restored only together with a new start of
+// the server.
 package model

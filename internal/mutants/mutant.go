@@ -33,7 +33,7 @@ func (s suite) pattern() string {
 }
 
 func mutants() []mutant {
-	return slices.Concat(engine, waiting, rows, readers, fences, functions, inherited)
+	return slices.Concat(engine, waiting, rows, readers, fences, functions, mints, inherited)
 }
 
 // place returns the functions and files that the defect changes.

@@ -90,7 +90,7 @@ func mysqlDurability(r *Report, facts map[string]string) {
 // engineCheck reports each lock table whose storage engine has no transactions.
 func (s database) engineCheck(ctx context.Context, r *Report) error {
 	table := s.Table.Name()
-	engines, err := s.facts(ctx, "engines", s.Table.Schema(), table, table, table)
+	engines, err := s.facts(ctx, "engines", s.Table.Schema(), table, table, table, table)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ var (
 	ofLeaseRows = []privilege{{"lease", "select"}, {"lease", "insert"}, {"lease", "update"}, {"meta", "select"}, {"meta", "update"}}
 	ofEpoch     = []privilege{{"same_epoch", "execute"}} // every role has this privilege by default
 	ofWaiters   = []privilege{{"waiter", "select"}, {"waiter", "insert"}, {"waiter", "update"}, {"waiter", "delete"}}
-	ofCounter   = []privilege{{"meta", "select"}, {"counter", "select"}, {"counter", "insert"}, {"counter", "update"}}
+	ofCounter   = []privilege{{"mint", "select"}, {"mint", "update"}, {"counter", "select"}, {"counter", "insert"}, {"counter", "update"}}
 	ofHistory   = []privilege{{"run", "select"}, {"run", "insert"}, {"run", "update"}, {"run", "delete"}}
 )
 
