@@ -26,7 +26,7 @@
 //
 // The option [Functions] selects a second series of migrations for Postgres and MySQL, which you can leave out. It
 // creates the functions by which a SQL session uses the locks without a Go program, and the view rowlock_lease_locks. On
-// MySQL and MariaDB they are procedures, and there is no _lock_in_tx and no _nonce:
+// MySQL and MariaDB they are procedures, with _begin in place of _lock_in_tx, and without _nonce:
 //
 //	00101_locks  rowlock_lease_try_acquire, _acquire, _renew, _release, _lock_in_tx, _leave, _nonce and the view _locks
 //	00102_fence  rowlock_lease_seal and _check

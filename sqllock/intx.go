@@ -39,6 +39,9 @@ func TxWait(d time.Duration) TxOption {
 // If the lock is held, the error wraps a [*driver.Held], and you can continue to use tx. Handle any other error like
 // a failed statement of tx. ctx limits the waiting and the statements.
 //
+// On Postgres, tx needs the isolation level READ COMMITTED. At REPEATABLE READ and SERIALIZABLE, InTx fails without
+// locking: the snapshot of tx would be older than the lock, so tx would not see the writes of the last holder.
+//
 // On MySQL and MariaDB, InTx first reads the row of the lock on a second connection of the backend's pool, and inserts
 // a missing row there. So the pool must allow two connections. A plain read in tx would fix the snapshot of tx too
 // early, before tx has the lock. The inserted row has no holder, and remains after a rollback of tx. If you read in tx

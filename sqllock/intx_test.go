@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
 
@@ -131,6 +132,58 @@ func TestInTxWaits(t *testing.T) {
 		require.NoError(t, <-done)
 		require.Equal(t, driver.Contended, refused(t, b, request("job")).Reason)
 		require.NoError(t, second.Commit())
+	})
+}
+
+// A transaction that has waited for the lock sees what the last holder has committed. On Postgres this needs READ
+// COMMITTED: InTx refuses the levels at which the snapshot begins before the lock, and locks nothing.
+func TestInTxSeesTheWritesOfTheLastHolder(t *testing.T) {
+	eachBackend(t, func(t *testing.T, s *store) {
+		if s.oneFile {
+			return // on a single file, the second transaction could not begin
+		}
+		b := s.open()
+		_, err := s.raw.ExecContext(t.Context(), "CREATE TABLE seen_data (name varchar(40))")
+		require.NoError(t, err)
+		for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+			name := "job " + level.String()
+			begin := func() *sql.Tx {
+				tx, err := s.raw.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+				require.NoError(t, err)
+				return tx
+			}
+			first, second := begin(), begin()
+			if s.dialect == migrations.Postgres && level != sql.LevelReadCommitted {
+				require.ErrorContains(t, b.InTx(t.Context(), first, name), "READ COMMITTED")
+				require.NoError(t, second.Rollback())
+				require.NoError(t, b.Release(t.Context(), acquire(t, b, request(name))))
+				require.ErrorContains(t, b.InTx(t.Context(), first, name), "READ COMMITTED")
+				require.NoError(t, b.Release(t.Context(), acquire(t, b, request(name))), "nothing is locked")
+				require.NoError(t, first.Rollback())
+				continue
+			}
+			require.NoError(t, b.InTx(t.Context(), first, name))
+			done := make(chan error)
+			refused := make(chan struct{})
+			go func() {
+				err := b.InTx(t.Context(), second, name) // an attempt before the first transaction commits
+				close(refused)
+				var held *driver.Held
+				if errors.As(err, &held) {
+					err = b.InTx(t.Context(), second, name, sqllock.TxWait(time.Minute))
+				}
+				done <- err
+			}()
+			<-refused
+			_, err := first.ExecContext(t.Context(), "INSERT INTO seen_data VALUES ('"+name+"')")
+			require.NoError(t, err)
+			require.NoError(t, first.Commit())
+			require.NoError(t, <-done)
+			var n int
+			require.NoError(t, second.QueryRowContext(t.Context(), "SELECT count(*) FROM seen_data WHERE name = '"+name+"'").Scan(&n))
+			assert.Equal(t, 1, n, name)
+			require.NoError(t, second.Commit())
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/rowlock/rowlock"
@@ -27,6 +28,11 @@ func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []st
 			return exit.OfAcquire(err)
 		}
 		defer func() { _ = locker.Close() }() // the locker holds no lock
+		guard, closeGuard, err := a.guard(ctx, f, s)
+		if err != nil {
+			return err
+		}
+		defer closeGuard()
 		var v view.Lock
 		var status driver.Status
 		var key driver.Key
@@ -49,13 +55,25 @@ func (a *app) plan(ctx context.Context, f runFlags, name, path string, argv []st
 		if f.once != "" {
 			tick = fmt.Sprintf("tick:     %q; last done: %q\n", f.once, status.Done)
 		}
-		_, err = fmt.Fprintf(a.std.Out, "command:  %s\nlock:     %q\nstore:    %s\nexcludes: %s\nholder:   %s\ntimes:    %s\n%snow:      %s\nthen:     %s\n",
-			strings.Join(words, " "), key.String(), s.At.Shown, s.At.Excludes(), terminal.Cell(f.holder), f.times(), tick, v.Sentence(), f.outlook(v.Available() || f.shared && v.Readers > 0, status.Done))
+		_, err = fmt.Fprintf(a.std.Out, "command:  %s\nlock:     %q\nstore:    %s\nexcludes: %s\nholder:   %s\ntimes:    %s\n%s%snow:      %s\nthen:     %s\n",
+			strings.Join(words, " "), key.String(), s.At.Shown, s.At.Excludes(), terminal.Cell(f.holder), f.times(), tick, f.seals(guard), v.Sentence(), f.outlook(v.Available() || f.shared && v.Readers > 0, status.Done))
 		if err != nil {
 			return fmt.Errorf("write to stdout: %w", err)
 		}
 		return nil
 	})
+}
+
+// seals is the line with the resources that run would seal. It is empty without --fence.
+func (f *runFlags) seals(guard *guarded) string {
+	if guard == nil {
+		return ""
+	}
+	names := make([]string, len(f.fence))
+	for i, name := range f.fence {
+		names[i] = strconv.Quote(name)
+	}
+	return fmt.Sprintf("seals:    %s in %s\n", strings.Join(names, ", "), guard.in.At.Shown)
 }
 
 // times describes the TTL, and the other durations that are set.

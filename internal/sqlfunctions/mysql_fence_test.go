@@ -109,7 +109,10 @@ func TestASealByAProcedureWaitsForCheckedTransactions(t *testing.T) {
 		defer conn.Close()
 		_, err = conn.ExecContext(ctx, "SET innodb_lock_wait_timeout = 1")
 		require.NoError(t, err)
-		assert.EqualValues(t, lockWaited, sqlerror.MySQL(callSeal(ctx, conn, "orders", newer)))
+		if err := callSeal(ctx, conn, "orders", newer); sqlerror.MySQL(err) != lockWaited {
+			require.NoError(t, tx.Rollback())
+			t.Fatalf("the seal did not wait: %v", err)
+		}
 		sealed := make(chan error, 1)
 		go func() { sealed <- callSeal(context.Background(), db, "orders", newer) }()
 		// The server's list of waiting sessions is not refreshed while it is read often, so a call that has been running for

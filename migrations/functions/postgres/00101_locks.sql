@@ -330,9 +330,11 @@ WITH seen AS MATERIALIZED (
       JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
      WHERE s.same_epoch AND s.quarantined_until <= s.now
        AND l.held_until <= clock_timestamp()
+       AND current_setting('transaction_isolation') NOT IN ('repeatable read', 'serializable')
        FOR UPDATE OF l SKIP LOCKED
 )
 SELECT CASE WHEN EXISTS (SELECT FROM locked) THEN 'locked'
+            WHEN current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN 'snapshot'
             WHEN NOT s.same_epoch THEN 'epoch'
             WHEN s.held_until > s.now THEN
                  CASE WHEN s.reserved_for IS NOT NULL THEN 'reserved'

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -13,10 +14,19 @@ import (
 // a limit they could wait forever for a free connection of the pool.
 const adoptLimit = time.Second
 
+// oldSnapshot means that the transaction has an isolation level at which its snapshot begins with the first attempt, and
+// not with the lock. Then it would not see what the last holder has committed meanwhile.
+const oldSnapshot sqlbase.Verdict = "snapshot"
+
+var errOldSnapshot = errors.New("its snapshot may be older than the writes of the last holder: begin the transaction with the isolation level READ COMMITTED")
+
 func (p *Backend) LockInTx(ctx context.Context, tx sqlbase.Querier, key driver.Key) error {
 	a, err := sqlbase.Settle(ctx,
 		func() (sqlbase.Answer, error) { return p.askInTx(ctx, tx, key) },
-		map[sqlbase.Verdict]func() error{sqlbase.OtherEpoch: func() error { return p.adoptOutside(ctx, key) }})
+		map[sqlbase.Verdict]func() error{
+			sqlbase.OtherEpoch: func() error { return p.adoptOutside(ctx, key) },
+			oldSnapshot:        func() error { return driver.Permanent(errOldSnapshot) },
+		})
 	if err != nil {
 		return p.classify(ctx, "lock in the transaction", key, err)
 	}

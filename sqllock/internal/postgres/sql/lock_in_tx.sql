@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace; $2 name.
--- Result: one row, or no row if the meta row is missing: verdict ('locked'; 'missing' if the lock has no row; 'epoch' if the server or its timeline has changed; or the reason why the lock is not free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; the number of shares.
+-- Result: one row, or no row if the meta row is missing: verdict ('locked'; 'missing' if the lock has no row; 'snapshot' at an isolation level whose snapshot may be older than the writes of the last holder; 'epoch' if the server or its timeline has changed; or the reason why the lock is not free); token, holder and note of the lock's current or last grant; the microseconds since that grant; the microseconds until the lock is free; the number of shares.
 -- Promise: locks the row until the end of the transaction, if the lock is free. It waits for no other transaction. It does not lock the row of a lease that has not ended, so the holder can still renew the lease.
 WITH seen AS MATERIALIZED (
     -- After a restart alone the transaction need not adopt the epoch, because no quarantine follows: see adopt_epoch.sql.
@@ -17,9 +17,11 @@ WITH seen AS MATERIALIZED (
       JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
      WHERE s.same_epoch AND s.quarantined_until <= s.now
        AND l.held_until <= clock_timestamp()
+       AND current_setting('transaction_isolation') NOT IN ('repeatable read', 'serializable')
        FOR UPDATE OF l SKIP LOCKED
 )
 SELECT CASE WHEN EXISTS (SELECT FROM locked) THEN 'locked'
+            WHEN current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN 'snapshot'
             WHEN NOT s.same_epoch THEN 'epoch'
             WHEN s.held_until > s.now THEN
                  CASE WHEN s.reserved_for IS NOT NULL THEN 'reserved'
