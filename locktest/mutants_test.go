@@ -80,6 +80,13 @@ func mutants() []mutant {
 		{"never excludes a slot", plain[neverExcludes], []string{"at-most-n", "all-or-none"}},
 		{"never releases what a lost reply granted", plain[keepsLostGrants], []string{"slot-reply-lost"}},
 
+		{"grants a held name in a batch", batchesWith[batchOverlaps], []string{"batch"}},
+		{"mixes up the grants of a batch", batchesWith[batchMixesUp], []string{"batch"}},
+		{"forgets the nonces of a batch", batchesWith[batchForgets], []string{"batch"}},
+		{"releases the grants of others in a batch", batchesWith[batchEndsAnything], []string{"batch"}},
+		{"releases nothing in a batch", batchesWith[batchReleasesNothing], []string{"batch", "all-or-none"}},
+		{"reports that a batch released a grant of others", batchesWith[batchPretends], []string{"batch"}},
+
 		// Readers and writers.
 		{"grants a share beside a writer", plain[sharesAlways], []string{"shared-keeps-out"}},
 		{"grants a writer the name beside readers", plain[writesAlways], []string{"shared-keeps-out"}},
@@ -141,4 +148,8 @@ func mutants() []mutant {
 // plain wraps b in a mutant type that has no other field.
 func plain[M ~struct{ *memlock.Backend }](b *memlock.Backend) inprocess.Memory {
 	return any(M{b}).(inprocess.Memory)
+}
+
+func batchesWith[M ~struct{ batched }](b *memlock.Backend) inprocess.Memory {
+	return any(M{batched{b}}).(inprocess.Memory)
 }

@@ -15,6 +15,11 @@ var severalCases = []testCase{
 		run:     allOrNone,
 	},
 	{
+		name:    "batch",
+		promise: "A batch has the outcomes that its requests have on their own, and may be sent twice.",
+		run:     batches,
+	},
+	{
 		name:    "at-most-n",
 		promise: "AcquireAny grants at most as many leases as there are names, and a released name to a caller that waits.",
 		run:     atMostN,
