@@ -63,7 +63,13 @@ func (m sharesAlone) Release(ctx context.Context, g driver.Grant) error {
 // sharesToOneWaiter grants a waiting reader nothing while other readers hold the name.
 type sharesToOneWaiter struct{ *memlock.Backend }
 
+// oneByOne makes the look and the request of sharesToOneWaiter one step. Otherwise two readers that are woken together
+// could both look before one of them is granted a share, and the defect would not show.
+var oneByOne sync.Mutex
+
 func (m sharesToOneWaiter) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	oneByOne.Lock()
+	defer oneByOne.Unlock()
 	if seen, err := m.Inspect(ctx, r.Key); err == nil && r.Shared && r.Waiting && seen.Readers > 0 {
 		return driver.Grant{}, &driver.Held{Readers: seen.Readers, Token: seen.Token, ExpiresIn: seen.ExpiresIn}
 	}

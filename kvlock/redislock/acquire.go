@@ -41,7 +41,8 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 			return driver.Grant{}, err
 		}
 		held := a.Held()
-		held.Listed = waiter != "" && held.Ahead < mostListed && b.wakes.Hears()
+		// While readers hold the lock, a writer polls, because its requests keep later readers out.
+		held.Listed = waiter != "" && held.Ahead < mostListed && held.Readers == 0 && b.wakes.Hears()
 		return driver.Grant{}, held
 	}
 	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared}
