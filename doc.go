@@ -85,7 +85,7 @@ makes the lease lost.
 	a reply is lost                 the Locker sends the request again, and the store recognises its nonce;
 	                                if the caller gives up, a background task releases the grant
 	a release is lost               a background task retries the release; the grant ends with its TTL at the latest
-	a notification is lost          the waiter polls at most 1.5 seconds later
+	a notification is lost          the waiter polls at most 20 seconds later
 	the server's clock is set       forward: leases end early at the store, so a second holder is possible
 	                                until the first holder's deadline, and only tokens distinguish the two;
 	                                back: names become free late, and tokens still rise

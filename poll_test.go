@@ -188,6 +188,57 @@ func TestANotifiedWaiterStillPolls(t *testing.T) {
 	})
 }
 
+// Promise 9 of docs/guarantees.md: a waiter that the store has listed sends a request every 12 to 20 seconds. If a
+// notification is lost, the waiter acquires the name after 20 seconds at the latest, and when the lease expires, at once.
+func TestAListedWaiterPollsSeldom(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memlock.Backend) {
+		held := acquire(t, locker(t, mem), "a", rowlock.TTL(time.Hour))
+		time.Sleep(time.Millisecond)
+		l := locker(t, listing{mem})
+		done := make(chan *rowlock.Lease, 1)
+		wait := func() {
+			lease, err := l.Acquire(background, "a", rowlock.TTL(time.Hour))
+			assert.NoError(t, err)
+			done <- lease
+		}
+		go wait()
+		synctest.Wait()
+		before := mem.Calls(memlock.OpAcquire)
+		time.Sleep(11 * time.Second)
+		assert.Equal(t, before, mem.Calls(memlock.OpAcquire))
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, before+1, mem.Calls(memlock.OpAcquire))
+		began := time.Now()
+		require.NoError(t, held.Release(background))
+		lease := <-done
+		assert.LessOrEqual(t, time.Since(began), 20*time.Second)
+		require.NoError(t, lease.Release(background))
+
+		_, err := mem.Acquire(background, driver.Request{Key: driver.Key{Name: "a"}, Nonce: driver.NewNonce(), TTL: 3 * time.Second})
+		require.NoError(t, err)
+		began = time.Now()
+		go wait()
+		lease = <-done
+		assert.Less(t, time.Since(began), 3*time.Second+10*time.Millisecond)
+		require.NoError(t, lease.Release(background))
+	})
+}
+
+// listing is a store that lists waiters, and whose notifications are lost.
+type listing struct{ *memlock.Backend }
+
+func (listing) Notify(context.Context, driver.Key, func()) (func(), error) {
+	return func() {}, nil
+}
+
+func (s listing) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := s.Backend.Acquire(ctx, r)
+	if held, ok := err.(*driver.Held); ok { //nolint:errorlint // memlock returns this error unwrapped
+		held.Listed = true
+	}
+	return g, err
+}
+
 // waking is a store that declares that it notifies waiters.
 type waking struct{ *memlock.Backend }
 

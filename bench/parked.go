@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -81,14 +82,16 @@ func (b *bench) parkedOn(ctx context.Context, s store, at []string, l lock) (map
 		figures["parked_each"] = requests / took.Seconds() * 10 / float64(b.plan.waiters)
 	}
 	began := time.Now()
-	_, requests, err = count.during(ctx, func() {
+	var late error
+	took, requests, err = count.during(ctx, func() {
 		crew.tellAll("free")
-		err = crew.await(ctx, func() bool { return crew.count("got") > handed })
+		late = crew.await(ctx, func() bool { return crew.count("got") > handed })
 	})
-	if err != nil {
+	if err = errors.Join(err, late); err != nil {
 		return figures, fmt.Errorf("fewer than %d hand-overs: %w", handed, err)
 	}
-	passed, err := relayFigures(crew.since(began, time.Now()), time.Since(began))
+	crew.dismiss() // dismiss returns after every report has arrived
+	passed, err := relayFigures(crew.since(began, began.Add(took)), took)
 	if err != nil {
 		return figures, err
 	}

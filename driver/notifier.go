@@ -10,6 +10,6 @@ type Notifier interface {
 	// subscriber. The call of stop waits for the store's reply, but at most one second.
 	//
 	// A notification may be late, sent twice or lost. So the engine retries once after it has subscribed,
-	// and still polls while it waits.
+	// and still polls while it waits. It polls seldom if the last refusal had [Held.Listed] set.
 	Notify(ctx context.Context, key Key, wake func()) (stop func(), err error)
 }

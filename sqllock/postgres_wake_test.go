@@ -137,7 +137,8 @@ func TestPostgresNobodyStarves(t *testing.T) {
 	assert.GreaterOrEqual(t, r.Least(), 0.5)
 }
 
-// A release notifies only the waiter that has waited longest. The other waiters send no statement.
+// A release wakes only the waiter that has waited longest. The other waiters send no statement. On a slow machine it
+// also wakes the second waiter, because the first has not acquired the lock within 55 ms.
 func TestPostgresReleaseWakesOne(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 8)
@@ -170,7 +171,11 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 			m.sent.take()
 		}
 		require.NoError(t, holder.Release(t.Context(), g))
-		assert.Equal(t, i, within(t, woken), "the first who came")
+		first := within(t, woken)
+		for first == i-1 { // it was woken as the second, and once more as the first
+			first = within(t, woken)
+		}
+		assert.Equal(t, i, first, "the first who came")
 		c.reservedFor(t, time.Hour)
 		assert.Equal(t, driver.Reserved, refused(t, c.members[7].backend, request("job")).Reason)
 		if i == 0 {
@@ -193,7 +198,9 @@ func TestPostgresReleaseWakesOne(t *testing.T) {
 	}
 	c.waits(t, 0) // the row of the last member may have been written again after its grant, and is then deleted a little later
 	require.NoError(t, holder.Release(t.Context(), g))
-	assert.Empty(t, woken)
+	for len(woken) > 0 {
+		assert.Equal(t, 6, <-woken, "it was woken as the second, and once more as the first")
+	}
 	acquire(t, c.members[7].backend, request("job"))
 }
 

@@ -74,6 +74,6 @@ var rows = []mutant{
 		file("sqllock/internal/postgres/sql/acquire.sql", "AND s.quarantined_until <= s.now AND (l.held_until", "AND (l.held_until"),
 		[]suite{{"sqllock", []string{"TestANewServerGrantsNothingForOneLongestTTL/postgres-stdlib"}}}},
 	{"the client's clock decides whether a lease has expired", "exclusion, trust ends first, S3",
-		in("sqllock/internal/postgres", "Backend.ask", "p.sql[verb]", `strings.ReplaceAll(p.sql[verb], "clock_timestamp()", "'"+time.Now().UTC().Format(time.RFC3339Nano)+"'::timestamptz")`, "strings", "time"),
+		in("sqllock/internal/postgres", "Backend.askOnce", "p.sql[verb]", `strings.ReplaceAll(p.sql[verb], "clock_timestamp()", "'"+time.Now().UTC().Format(time.RFC3339Nano)+"'::timestamptz")`, "strings", "time"),
 		stepped("postgres/forward")},
 }

@@ -11,7 +11,8 @@ import (
 // Notify implements [driver.Notifier]. A process enters the lock's queue when a request of one of its waiters is
 // refused. A release notifies the first process in the queue, and reserves the lock for that process for 50 ms. If the
 // queue is empty, the release publishes a message on the lock's channel, which has the same name as the lock's key.
-// All waiters subscribe to that channel. If a waiter is granted a share, the first process that is still in the queue
+// All waiters subscribe to that channel. A release that notifies the first process also notifies the second
+// process, which sends a request after the reservation, unless it is notified again. If a waiter is granted a share, the first process that is still in the queue
 // is notified too, because it may wait for a share. If a lease expires, nobody is notified.
 //
 // All waiters of a backend share one connection. The first waiter opens it, and the last waiter closes it. When the

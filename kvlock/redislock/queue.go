@@ -26,7 +26,7 @@ func (b *Backend) elsewhere() string {
 }
 
 // leave removes this process from the queue of key after its last waiter has given up, and waits for the reply. If the
-// request fails, one release within the next three seconds may still reserve the lock for this process, for 50 ms.
+// request fails, one release within the next 25 seconds may still reserve the lock for this process, for 50 ms.
 func (b *Backend) leave(key driver.Key) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
 	defer cancel()

@@ -251,7 +251,7 @@ func testReadersWakeEachOther(t *testing.T, open func() redis.UniversalClient) {
 	stretch(t, writer.client)
 	g = writer.take(t)
 	assert.Greater(t, g.Token, readers[0].Token)
-	assert.Empty(t, later.woken)
+	later.drain() // the second process may be woken, because stretch makes the reservation longer than usual
 	require.NoError(t, writer.Release(t.Context(), g))
 	later.called(t)
 	stretch(t, later.client)

@@ -60,7 +60,7 @@ CREATE UNLOGGED TABLE rowlock_lease_waiter (
     since       timestamptz NOT NULL, -- when the process began to wait, or when it was last granted the lock
     id          uuid        NOT NULL, -- a random id of this row
     channel     text COLLATE "C" NOT NULL, -- the channel on which the process listens for notifications; empty if the process does not listen
-    seen_at     timestamptz NOT NULL, -- when the process last confirmed that it still waits; after 3 s the process counts as dead
+    seen_at     timestamptz NOT NULL, -- when the process last confirmed that it still waits; after 3 s the process counts as dead; a time in the future counts only while the session that listens lives
     callable    boolean     NOT NULL DEFAULT true, -- true if a release may choose the process as the next holder; false after the process was granted the lock
     -- The columns from here on are the waiter's request for the lock. A release can grant this request in the statement that releases the lock.
     nonce       uuid        NULL,                -- the nonce of the request; NULL if the waiter has stored no request

@@ -279,7 +279,8 @@ func (p *Backend) renewShares(ctx context.Context, shares []driver.Grant) ([]dri
 const decision = 100 * time.Millisecond
 
 // Notify implements [driver.Notifier]. A release reserves the lock briefly for the waiter that has waited longest,
-// and notifies that waiter. When a lease expires, no waiter is notified. All waiters of a backend share one listening
+// and notifies that waiter. It also notifies the second waiter, which sends a request after the reservation, unless
+// it is notified again. When a lease expires, no waiter is notified. All waiters of a backend share one listening
 // connection. If a pooler drops notifications, or the driver is not pgx, the waiter still gets a row in the table of
 // waiters, and polls.
 func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
