@@ -35,7 +35,7 @@ var kinds = []kind{
 	{"Go child", []string{"sh", "testdata/run.sh", os.Args[0]}, onServers},
 	{"shell", []string{"sh", "testdata/run.sh", "sh", "testdata/script.sh"}, onPostgres},
 	{"functions", []string{"sh", "testdata/functions.sh"}, onPostgres},
-	{"Python", []string{"sh", "-c", `exec "$PYTHON" testdata/chain.py`}, onPostgres},
+	{"Python", []string{"sh", "-c", `exec "$PYTHON" testdata/chain.py`}, onServers},
 }
 
 // commandVariable makes the test's program behave as the command rowlock.
@@ -89,9 +89,6 @@ func (w worker) inherit() {
 // find them.
 func programsOf(t *testing.T, store string) []string {
 	t.Helper()
-	if store != "postgres" {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	options := testserver.Options{Logf: t.Logf}
