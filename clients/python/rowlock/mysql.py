@@ -132,6 +132,8 @@ class Marks:
     sql = _sql("fence_mysql")
 
     def __init__(self, conn: Any) -> None:
+        if not conn.open:
+            raise pymysql.InterfaceError(0, "the connection is closed")
         self._conn = conn
         self.fileno = conn._sock.fileno
 
