@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -23,22 +22,19 @@ import (
 type kind struct {
 	name   string
 	argv   []string
-	stores []string // the databases on which this kind can work
 	child  bool     // a child of "rowlock run" does the work
 }
 
-var (
-	onPostgres = []string{"postgres"}
-	onServers  = []string{"postgres", "mysql", "mariadb"}
-)
+// onServers are the databases that all kinds of workers can use.
+var onServers = []string{"postgres", "mysql", "mariadb"}
 
 // kinds are the kinds of workers in a mixed fleet. The first kind is that of all workers of other fleets.
 var kinds = []kind{
-	{name: "Go", argv: []string{os.Args[0]}, stores: onServers},
-	{name: "Go child", argv: []string{"sh", "testdata/run.sh", os.Args[0]}, stores: onServers, child: true},
-	{name: "shell", argv: []string{"sh", "testdata/run.sh", "sh", "testdata/script.sh"}, stores: onServers, child: true},
-	{name: "functions", argv: []string{"sh", "testdata/functions.sh"}, stores: onServers},
-	{name: "Python", argv: []string{"sh", "-c", `exec "$PYTHON" testdata/chain.py`}, stores: onPostgres},
+	{name: "Go", argv: []string{os.Args[0]}},
+	{name: "Go child", argv: []string{"sh", "testdata/run.sh", os.Args[0]}, child: true},
+	{name: "shell", argv: []string{"sh", "testdata/run.sh", "sh", "testdata/script.sh"}, child: true},
+	{name: "functions", argv: []string{"sh", "testdata/functions.sh"}},
+	{name: "Python", argv: []string{"sh", "-c", `exec "$PYTHON" testdata/chain.py`}},
 }
 
 // commandVariable makes the test's program behave as the command rowlock.
@@ -50,14 +46,8 @@ func (j job) kind() kind {
 	if !j.Mixed {
 		return kinds[0]
 	}
-	var possible []kind
-	for _, k := range kinds {
-		if slices.Contains(k.stores, j.Store) {
-			possible = append(possible, k)
-		}
-	}
 	i := j.Worker % workers
-	return possible[(i/names+i%names)%len(possible)]
+	return kinds[(i/names+i%names)%len(kinds)]
 }
 
 // environment returns the variables of the scripts.
@@ -102,12 +92,13 @@ func programsOf(t *testing.T, store, dsn string) []string {
 		require.NoError(t, err)
 		return path
 	}
-	if store != "postgres" {
-		return []string{"CONSOLE=mysql", "MYSQL=" + provided(testserver.MySQLConsole), "MYSQL_OPTIONS=" + consoleOptions(t, dsn)}
-	}
 	client, err := filepath.Abs("../../clients/python")
 	require.NoError(t, err)
-	return []string{"CONSOLE=psql", "PSQL=" + provided(testserver.Psql), "PYTHON=" + provided(testserver.Python), "PYTHONPATH=" + client}
+	python := []string{"PYTHON=" + provided(testserver.Python), "PYTHONPATH=" + client}
+	if store == "postgres" {
+		return append(python, "CONSOLE=psql", "PSQL="+provided(testserver.Psql))
+	}
+	return append(python, "CONSOLE=mysql", "MYSQL="+provided(testserver.MySQLConsole), "MYSQL_OPTIONS="+consoleOptions(t, dsn))
 }
 
 // consoleOptions writes an option file for the console of MySQL and MariaDB, and returns its path.

@@ -162,14 +162,14 @@ func (r *reply) fail(err error) {
 
 // defects are the backends of the test's program, by defect.
 var defects = map[string]func(full, *sql.DB) full{
-	"":                          func(b full, _ *sql.DB) full { return b },
-	"grants no share":           func(b full, _ *sql.DB) full { return exclusive{b} },
-	"records no tick":           func(b full, _ *sql.DB) full { return tickless{b} },
-	"lists all namespaces":      func(b full, _ *sql.DB) full { return listsAll{b} },
-	"shows the holder for ever": func(b full, _ *sql.DB) full { return inspectsHeld{b} },
-	"ends a live lease":         func(b full, _ *sql.DB) full { return forcesLive{b} },
-	"prunes held locks":         func(b full, db *sql.DB) full { return prunesHeld{b, db} },
-	"releases for a pause":      func(b full, _ *sql.DB) full { return pausesNothing{b} },
+	"":                        func(b full, _ *sql.DB) full { return b },
+	"grants no share":         func(b full, _ *sql.DB) full { return exclusive{b} },
+	"records no tick":         func(b full, _ *sql.DB) full { return tickless{b} },
+	"lists all namespaces":    func(b full, _ *sql.DB) full { return listsAll{b} },
+	"always shows the holder": func(b full, _ *sql.DB) full { return inspectsHeld{b} },
+	"ends a live lease":       func(b full, _ *sql.DB) full { return forcesLive{b} },
+	"prunes held locks":       func(b full, db *sql.DB) full { return prunesHeld{b, db} },
+	"releases for a pause":    func(b full, _ *sql.DB) full { return pausesNothing{b} },
 }
 
 type exclusive struct{ full }

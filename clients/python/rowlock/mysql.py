@@ -34,7 +34,7 @@ class MySQL(Store):
     kind = "sqllock/mysql"
     sql = _sql("mysql")
     parameters = {
-        "look": "share longest nonce path waiter waiter namespace name",
+        "look": "share longest nonce path nonce waiter waiter namespace name",
         "acquire": "namespace name nonce waiter epoch nonce floor nonce holder note nonce ttl expiry nonce min_hold waiter waiter",
         "insert": "namespace name nonce holder note ttl longest longest namespace name",
         "granted": "namespace name nonce path",
@@ -132,6 +132,8 @@ class Marks:
     sql = _sql("fence_mysql")
 
     def __init__(self, conn: Any) -> None:
+        if not conn.open:
+            raise pymysql.InterfaceError(0, "the connection is closed")
         self._conn = conn
         self.fileno = conn._sock.fileno
 

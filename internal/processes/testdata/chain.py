@@ -1,13 +1,17 @@
 """Extends the chain again and again, until TERM, with the Python client."""
 
+import contextlib
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
+from typing import Any, Iterator
 
 import psycopg
+import pymysql
 
 import rowlock
 
@@ -26,9 +30,32 @@ def tell(what: str, token: int = 0, last: int = 0, detail: str = "") -> None:
     os.write(sys.stdout.fileno(), json.dumps(event).encode() + b"\n")
 
 
-def links(conn: psycopg.Connection, lease: rowlock.Lease, fence: rowlock.Fence) -> None:
+def connect() -> "tuple[str, Any]":
+    """Returns the address of the store, and a connection to its database. A MySQL address is that of the Go driver."""
+    mysql = re.fullmatch(r"(.*?)(?::(.*))?@tcp\((.*):(\d+)\)/([^?]*).*", DSN)
+    if mysql is None:
+        return DSN, psycopg.connect(DSN, autocommit=True)
+    user, password, host, port, database = mysql.groups(default="")
+    conn = pymysql.connect(host=host, port=int(port), user=user, password=password, database=database, autocommit=True)
+    return f"mysql://{user}:{password}@{host}:{port}/{database}", conn
+
+
+@contextlib.contextmanager
+def transaction(conn: Any) -> Iterator[Any]:
+    cur = conn.cursor()
+    cur.execute("BEGIN")
+    try:
+        yield cur
+    except BaseException:
+        with contextlib.suppress(psycopg.Error, pymysql.Error):
+            cur.execute("ROLLBACK")
+        raise
+    cur.execute("COMMIT")
+
+
+def links(conn: Any, lease: rowlock.Lease, fence: rowlock.Fence) -> None:
     """Reads the end of the chain once and writes a few times."""
-    with conn.transaction(), conn.cursor() as cur:
+    with transaction(conn) as cur:
         if CHECKS:
             fence.check(cur, CHAIN)
         cur.execute("SELECT coalesce((SELECT new_val FROM ledger WHERE id = %s ORDER BY seq DESC LIMIT 1), 0)", [ID])
@@ -36,7 +63,7 @@ def links(conn: psycopg.Connection, lease: rowlock.Lease, fence: rowlock.Fence) 
     for _ in range(3):
         tell("ready", lease.token, last)
         time.sleep(random.uniform(0.01, 0.1))
-        with conn.transaction(), conn.cursor() as cur:
+        with transaction(conn) as cur:
             if CHECKS:
                 fence.check(cur, CHAIN)
             tell("inside", lease.token, last)
@@ -50,7 +77,8 @@ def links(conn: psycopg.Connection, lease: rowlock.Lease, fence: rowlock.Fence) 
 
 
 def hold() -> None:
-    with psycopg.connect(DSN, autocommit=True) as conn, rowlock.lock(DSN, CHAIN, ttl=float(os.environ["TTL"]), wait=1) as lease:
+    url, conn = connect()
+    with contextlib.closing(conn), rowlock.lock(url, CHAIN, ttl=float(os.environ["TTL"]), wait=1) as lease:
         fence = rowlock.Fence(lease)
         try:
             if CHECKS:
@@ -61,9 +89,9 @@ def hold() -> None:
             tell("stale", lease.token, detail=str(e))
         except rowlock.Lost as e:
             tell("lost", lease.token, detail=str(e))
-        except psycopg.errors.SerializationFailure as e:
+        except rowlock.Unavailable as e:
             tell("undone", lease.token, detail=str(e))
-        except psycopg.Error as e:
+        except (psycopg.Error, pymysql.Error) as e:
             tell("broken", lease.token, detail=str(e))
         tell("released", lease.token)
 
