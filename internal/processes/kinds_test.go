@@ -20,9 +20,9 @@ import (
 
 // kind is a way to write a worker of a chain.
 type kind struct {
-	name   string
-	argv   []string
-	child  bool     // a child of "rowlock run" does the work
+	name  string
+	argv  []string
+	child bool // a child of "rowlock run" does the work
 }
 
 // onServers are the databases that all kinds of workers can use.
