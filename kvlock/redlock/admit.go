@@ -17,7 +17,7 @@ func (r *Backend) meet(ctx context.Context, ttl time.Duration) {
 	switch unknown := count(r.nodes, (*node).isUnknown); {
 	case unknown == 0:
 	case !r.met.Load() || len(r.nodes)-unknown < r.quorum():
-		r.admitNodes(ctx, r.options.contact(ttl))
+		r.contact(ctx, r.options.contact(ttl))
 		r.met.Store(true)
 	default:
 		r.lookAfterNodes()
@@ -28,23 +28,37 @@ func (r *Backend) meet(ctx context.Context, ttl time.Duration) {
 func (r *Backend) lookAfterNodes() {
 	now, last := time.Now().UnixNano(), r.looked.Load()
 	if now-last >= int64(lookPause) && r.looked.CompareAndSwap(last, now) {
-		r.crew.Go(func() { r.admitNodes(context.Background(), r.options.contact(r.options.maxTTL)) })
+		r.crew.Go(func() {
+			limit := r.options.contact(r.options.maxTTL)
+			r.contact(context.Background(), limit)
+			r.admitNodes(context.Background(), limit)
+		})
 	}
 }
 
-// admitNodes contacts unknown nodes, and lets nodes vote again after their quarantine (see [MaxTTL]). It sends such a
-// node the largest token that the nodes have reported, so that the node confirms only larger tokens. It reports whether
-// it has admitted a node.
+// contact checks the unknown nodes, and waits for their answers.
+func (r *Backend) contact(ctx context.Context, limit time.Duration) {
+	q := inquire(r, func(n *node) func() (*run, error) {
+		if !n.isUnknown() {
+			return nil
+		}
+		return func() (*run, error) {
+			ctx, cancel := bound(ctx, limit)
+			defer cancel()
+			return r.fit(ctx, n, n.within(limit))
+		}
+	})
+	for range q.within(ctx, limit) {
+	}
+}
+
+// admitNodes lets nodes vote again after their quarantine (see [MaxTTL]). It sends such a node the largest token that
+// the nodes have reported, so that the node confirms only larger tokens. It reports whether it has admitted a node.
 func (r *Backend) admitNodes(ctx context.Context, limit time.Duration) (admitted bool) {
 	states := inquire(r, func(n *node) func() (vote, error) {
 		return func() (vote, error) {
 			ctx, cancel := bound(ctx, limit)
 			defer cancel()
-			if n.isUnknown() {
-				if _, err := r.fit(ctx, n, n.within(limit)); err != nil {
-					return vote{}, err
-				}
-			}
 			return r.acquireAt(ctx, n, limit, "vote", driver.Request{}, 0, 0, "", time.Time{})
 		}
 	})
