@@ -53,7 +53,8 @@ func TestConformance(t *testing.T) {
 	}
 	mysql := func(dsn string) (driver.Backend, func(), error) {
 		db, err := sql.Open("mysql", dsn)
-		return sqllock.MySQL(db), func() { _ = db.Close() }, err
+		b := sqllock.MySQL(db)
+		return b, func() { closeIdle(b); _ = db.Close() }, err
 	}
 	const (
 		postgresAge = "UPDATE rowlock_lease SET expires_at = expires_at - past, held_until = held_until - past FROM " +

@@ -32,7 +32,9 @@ func mysqlStore(t *testing.T, dsn string, variables map[string]string) *store {
 		raw:     openMySQL(t, dsn, variables),
 		age:     "UPDATE %[1]s SET %[2]s = %[2]s - INTERVAL %[3]d MICROSECOND",
 		connect: func(opts ...sqllock.Option) *sqllock.Backend {
-			return sqllock.MySQL(openMySQL(t, dsn, variables), opts...)
+			b := sqllock.MySQL(openMySQL(t, dsn, variables), opts...)
+			t.Cleanup(func() { closeIdle(b) })
+			return b
 		},
 		zone: func(offset string, opts ...sqllock.Option) *sqllock.Backend {
 			return sqllock.MySQL(openMySQL(t, dsn, map[string]string{"time_zone": "'" + offset + "'"}), opts...)
