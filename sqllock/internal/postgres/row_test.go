@@ -156,18 +156,21 @@ func TestTheRowBesideOneThatIsBeingDeleted(t *testing.T) {
 func TestTheSecondWaiterIsWokenLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _, woken := in(listed)
-		later := func() { r.hear(heardCall, nil) }
-		r.hear(heardNext, later)
+		s := &waiters{rows: map[driver.Key]*row{r.key: r}}
+		times := func() int {
+			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return *woken
+		}
+		s.hear(r.id, heardNext)
 		time.Sleep(secondChance - time.Millisecond)
-		synctest.Wait()
-		assert.Zero(t, *woken)
+		assert.Zero(t, times())
 		time.Sleep(2 * time.Millisecond)
-		synctest.Wait()
-		assert.Equal(t, 1, *woken)
-		r.hear(heardNext, later)
-		r.hear(heardCall, nil)
+		assert.Equal(t, 1, times())
+		s.hear(r.id, heardNext)
+		s.hear(r.id, heardCall)
 		time.Sleep(time.Second)
-		synctest.Wait()
-		assert.Equal(t, 2, *woken)
+		assert.Equal(t, 2, times())
 	})
 }
