@@ -50,7 +50,7 @@ func send(ctx context.Context, q sqlbase.Querier, b *pgx.Batch) error {
 	case pgxQuerier:
 		return sqlbase.Unsent(q.conn.SendBatch(ctx, b).Close()) // Close calls the functions of b
 	default:
-		return errAlone
+		return driver.NotApplied(errors.ErrUnsupported)
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *Backend) ReleaseEach(ctx context.Context, grants []driver.Grant) []erro
 // unbatched returns the outcome of a request in a batch that failed. If the batch had no effect, the error of the
 // request on its own will say why.
 func (p *Backend) unbatched(ctx context.Context, operation string, key driver.Key, err error) error {
-	if err = p.classify(ctx, operation, key, err); driver.IsNotApplied(err) {
+	if err = p.classify(ctx, operation, key, err); driver.IsNotApplied(err) && !errors.Is(err, errors.ErrUnsupported) {
 		return errAlone
 	}
 	return err
