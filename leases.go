@@ -21,7 +21,7 @@ type Leases struct {
 // AcquireAll acquires all of names, or none. It takes from 1 to 64 different names, in any order. Two calls of
 // AcquireAll never deadlock with each other.
 //
-// AcquireAll requests all names at once. If a name is held, AcquireAll releases the granted names and waits for the
+// AcquireAll requests all names at once, in one round trip if the backend is a [driver.Batcher]. If a name is held, AcquireAll releases the granted names and waits for the
 // held name, while it holds none of the names. When that name is granted, AcquireAll requests the other names again.
 // Callers that use single names could starve AcquireAll. Therefore, after eight refusals, AcquireAll waits for one name
 // after the other, in the order of their bytes. It holds the earlier names meanwhile. If that takes longer than one
@@ -100,8 +100,8 @@ func (ls *Leases) ExpiresAt() time.Time {
 	return first
 }
 
-// Release releases all leases at the same time, each as [Lease.Release] does. It tries to release every lease,
-// and returns the errors of all releases.
+// Release releases all leases at the same time, each as [Lease.Release] does, in one round trip if the backend is a
+// [driver.Batcher]. It tries to release every lease, and returns the errors of all releases.
 func (ls *Leases) Release(ctx context.Context) error {
 	if ls == nil {
 		return errNoLease

@@ -70,7 +70,7 @@ func (m batchForgets) AcquireEach(ctx context.Context, requests []driver.Request
 	return m.batched.AcquireEach(ctx, requests)
 }
 
-// batchEndsAnything releases the names of a batch, whoever holds them.
+// batchEndsAnything releases the names of a batch, although others hold them.
 type batchEndsAnything struct{ batched }
 
 func (m batchEndsAnything) ReleaseEach(ctx context.Context, grants []driver.Grant) []error {

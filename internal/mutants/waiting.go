@@ -12,7 +12,7 @@ var waiting = []mutant{
 		in(".", "gathering.tryEach", "_ = all[i].giveUp()", ""),
 		root("TestARefusedBatchLeavesNoGrant")},
 	{"a request of a batch that got no answer is not repeated", "nothing is left behind, S13",
-		in(".", "gathering.tryEach", "_, errs[i] = all[i].try()", ""),
+		in(".", "gathering.tryEach", "_, errs[i] = all[i].try()", "errs[i] = all[i].giveUp()"),
 		root("TestAllRepeatsABatchWithoutReply")},
 	{"a waiter that gives up leaves its recorded request to a waiter that wants another grant", "nothing is left behind, S11",
 		in(".", "place.leaveToNext", "!sameRequest(of.places[1].request, p.request)", "false"),

@@ -11,7 +11,7 @@ import (
 )
 
 // errAlone is the cause of an outcome that makes the engine send a request on its own.
-var errAlone = driver.NotApplied(errors.New("the request needs more than one statement of a batch"))
+var errAlone = driver.NotApplied(errors.New("the request is not part of a committed batch"))
 
 // call is a statement that returns at most one row.
 type call struct {
@@ -50,12 +50,12 @@ func send(ctx context.Context, q sqlbase.Querier, b *pgx.Batch) error {
 	case pgxQuerier:
 		return sqlbase.Unsent(q.conn.SendBatch(ctx, b).Close()) // Close calls the functions of b
 	default:
-		return errAlone
+		return driver.NotApplied(errors.ErrUnsupported)
 	}
 }
 
 // AcquireEach implements [driver.Batcher]. It sends the statements of all requests in one round trip, and commits once.
-// No lock of a waiter is in a batch, so no batch waits for a row of the table of waiters.
+// A waiter's request is never in a batch, so no batch locks a row of the table of waiters.
 func (p *Backend) AcquireEach(ctx context.Context, requests []driver.Request) ([]driver.Grant, []error) {
 	grants, errs := make([]driver.Grant, len(requests)), make([]error, len(requests))
 	calls, answers := make([]call, len(requests)), make([]sqlbase.Answer, len(requests))
@@ -115,7 +115,7 @@ func (p *Backend) ReleaseEach(ctx context.Context, grants []driver.Grant) []erro
 // unbatched returns the outcome of a request in a batch that failed. If the batch had no effect, the error of the
 // request on its own will say why.
 func (p *Backend) unbatched(ctx context.Context, operation string, key driver.Key, err error) error {
-	if err = p.classify(ctx, operation, key, err); driver.IsNotApplied(err) {
+	if err = p.classify(ctx, operation, key, err); driver.IsNotApplied(err) && !errors.Is(err, errors.ErrUnsupported) {
 		return errAlone
 	}
 	return err
