@@ -47,6 +47,9 @@ const (
 // behind a pooler in transaction mode. The lock excludes every other InTx of that name and every lease of a [Backend]
 // on the same database.
 //
+// Use READ COMMITTED. At REPEATABLE READ and SERIALIZABLE, the snapshot of tx begins before the lock. So tx may not see
+// what the last holder has committed.
+//
 // If another holder has the lock, the error wraps a [*driver.Held], and tx can continue without the lock. Any other
 // error means that a statement of tx failed, so roll tx back. The context ctx limits the retries and each statement.
 // If ctx ends while a statement runs, the driver ends the transaction.

@@ -55,8 +55,8 @@
 // fence mark. The statement first waits for the transactions of older holders: see package fence. Without a guard, an
 // acquire ignores fence marks.
 //
-// Any default isolation level works. A call retries serialization failures until its context's deadline is near. READ
-// COMMITTED causes no serialization failures.
+// Any default isolation level works, except for the transactions that you pass to InTx. A call retries serialization
+// failures until its context's deadline is near. READ COMMITTED causes no serialization failures.
 //
 // [Pgx], and [Postgres] with pgx's driver, detect a pooler that mixes up prepared statements (PgBouncer before 1.21),
 // and then stop preparing statements. With such a pooler, set default_query_exec_mode=exec for your own statements,

@@ -143,8 +143,7 @@ func TestInTxSeesTheWritesOfTheLastHolder(t *testing.T) {
 			return // on a single file, the second transaction could not begin
 		}
 		b := s.open()
-		_, err := s.raw.ExecContext(t.Context(), "CREATE TABLE seen_data (name varchar(40))")
-		require.NoError(t, err)
+		s.exec(t, "CREATE TABLE rowlock_lease_data (name varchar(40))")
 		for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
 			name := "job " + level.String()
 			begin := func() *sql.Tx {
@@ -175,12 +174,12 @@ func TestInTxSeesTheWritesOfTheLastHolder(t *testing.T) {
 				done <- err
 			}()
 			<-refused
-			_, err := first.ExecContext(t.Context(), "INSERT INTO seen_data VALUES ('"+name+"')")
+			_, err := first.ExecContext(t.Context(), s.sql("INSERT INTO rowlock_lease_data VALUES ('"+name+"')"))
 			require.NoError(t, err)
 			require.NoError(t, first.Commit())
 			require.NoError(t, <-done)
 			var n int
-			require.NoError(t, second.QueryRowContext(t.Context(), "SELECT count(*) FROM seen_data WHERE name = '"+name+"'").Scan(&n))
+			require.NoError(t, second.QueryRowContext(t.Context(), s.sql("SELECT count(*) FROM rowlock_lease_data WHERE name = '"+name+"'")).Scan(&n))
 			assert.Equal(t, 1, n, name)
 			require.NoError(t, second.Commit())
 		}
