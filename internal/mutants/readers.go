@@ -51,7 +51,7 @@ var readers = []mutant{
 		file("sqllock/internal/postgres/sql/force_release.sql", "readers = NULL,", ""),
 		sharing("TestAnExclusiveGrantForgetsTheReaders/forced_release/postgres-stdlib")},
 	{"a writer that has given up keeps readers out", "waiters get their turn",
-		in(".", "acquisition.ask", "if held.Readers > 0 &&", "if held.Readers < 0 &&"),
+		in(".", "acquisition.replied", "if held.Readers > 0 &&", "if held.Readers < 0 &&"),
 		[]suite{{".", []string{"TestReadersPassAWriterThatGivesUp"}}}},
 	{"the first of two writers that gives up lets readers in", "waiters get their turn",
 		file("sqllock/internal/postgres/sql/forget_writer.sql", "WHEN cardinality(array_remove(l.writers, $3::text::uuid)) > 0 ", "WHEN false "),

@@ -170,7 +170,7 @@ func TestEveryOperation(t *testing.T) {
 			assert.NoError(t, r.Err)
 			return
 		}
-		for _, what := range []string{"driver.HandOverer", "driver.Notifier", "locktest.Expirer", "lock, trust and unlock"} {
+		for _, what := range []string{"driver.HandOverer", "driver.Batcher", "driver.Notifier", "locktest.Expirer", "lock, trust and unlock"} {
 			if strings.Contains(not.Reason, what) {
 				return
 			}

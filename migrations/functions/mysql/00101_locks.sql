@@ -811,7 +811,8 @@ CREATE PROCEDURE rowlock_lease_begin(
 ) SQL SECURITY DEFINER
 BEGIN
     DECLARE ends DATETIME(6) DEFAULT UTC_TIMESTAMP(6) + INTERVAL COALESCE(wait, 0) * 1000000 MICROSECOND;
-    DECLARE ttl_us, token, since_us, free_us, ahead, floor_seen, readers, expired BIGINT;
+    DECLARE ttl_us, token, since_us, free_us, ahead, floor_seen, now_us BIGINT;
+    DECLARE readers LONGBLOB;
     DECLARE coded_namespace, coded_name, verdict TEXT CHARACTER SET ascii;
     DECLARE message TEXT CHARACTER SET utf8mb4;
     DECLARE holder_seen, note_seen BLOB;
@@ -834,7 +835,7 @@ BEGIN
                 -- another session has inserted or locked the row, or the server has undone the statement
                 DECLARE CONTINUE HANDLER FOR 1020, 1062, 1205, 1213, 1615, 3572 SET failed = 1;
                 CALL rowlock_lease_do_look(coded_namespace, coded_name, NULL, NULL, 0, NULL, 0,
-                    verdict, token, holder_seen, note_seen, since_us, free_us, ahead, must_queue, epoch_seen, floor_seen, readers, must_reserve, expired);
+                    verdict, token, holder_seen, note_seen, since_us, free_us, ahead, must_queue, epoch_seen, floor_seen, must_reserve, readers, now_us);
                 IF failed = 0 AND verdict = 'missing' THEN
                     CALL rowlock_lease_do_create(coded_namespace, coded_name);
                 ELSEIF failed = 0 AND verdict = 'epoch' THEN -- the server has changed
