@@ -53,7 +53,8 @@ func (r *Backend) contact(ctx context.Context, limit time.Duration) {
 }
 
 // admitNodes lets nodes vote again after their quarantine (see [MaxTTL]). It sends such a node the largest token that
-// the nodes have reported, so that the node confirms only larger tokens. It reports whether it has admitted a node.
+// the nodes have reported, so that the node confirms only larger tokens. A caller that has found a node ready must vote
+// again if the result is true: this call or another one has admitted nodes.
 func (r *Backend) admitNodes(ctx context.Context, limit time.Duration) (admitted bool) {
 	states := inquire(r, func(n *node) func() (vote, error) {
 		return func() (vote, error) {
@@ -67,7 +68,10 @@ func (r *Backend) admitNodes(ctx context.Context, limit time.Duration) (admitted
 		one.value.node, one.value.err = one.node, one.err
 		votes = append(votes, one.value)
 	}
-	if count(votes, vote.ready) == 0 || !enoughToAdmit(votes, len(r.nodes)) {
+	if count(votes, vote.ready) == 0 {
+		return true // another call has admitted the nodes that were ready
+	}
+	if !enoughToAdmit(votes, len(r.nodes)) {
 		return false
 	}
 	done := inquire(r, func(n *node) func() (bool, error) {

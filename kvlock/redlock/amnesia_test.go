@@ -202,6 +202,20 @@ func TestFirstUse(t *testing.T) {
 	require.NoError(t, b.Release(ctx, g))
 }
 
+// Two calls may admit the same nodes at the same time, one of them in the background. The call that comes later finds
+// that no node waits to be admitted. It votes again too, because these nodes vote now.
+func TestNodesThatAnotherCallHasAdmitted(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3)
+	b, _ := f.client(t, steadily)
+	for i, c := range f.raw {
+		require.NoError(t, c.HSet(t.Context(), record, "admitted", 0).Err())
+		f.age(t, i)
+	}
+	assert.True(t, b.AdmitNodes())
+	assert.True(t, b.AdmitNodes(), "the nodes vote, so the caller must vote again")
+}
+
 // A lease that is only renewed survives if every node is restarted, one after the other, with enough time between the
 // restarts. Each time, the renewal makes the backend admit the restarted node again, and copies the lease to it.
 func TestRollingRestart(t *testing.T) {

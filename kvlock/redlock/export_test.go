@@ -1,9 +1,22 @@
 package redlock
 
-import "github.com/rowlock/rowlock/driver"
+import (
+	"context"
+	"time"
+
+	"github.com/rowlock/rowlock/driver"
+)
 
 // Settle waits until all background goroutines have ended. Call it while no other call is running.
 func (r *Backend) Settle() { r.crew.Wait(nil) }
+
+// AdmitNodes contacts the nodes, lets them vote again if their quarantine is over, and reports whether to vote again.
+func (r *Backend) AdmitNodes() bool {
+	r.crew.Enter()
+	defer r.crew.Leave()
+	r.contact(context.Background(), time.Minute)
+	return r.admitNodes(context.Background(), time.Minute)
+}
 
 // SubscribeAgain makes r forget that nodes refused a subscription, so that r tries again at once.
 func (r *Backend) SubscribeAgain() {
