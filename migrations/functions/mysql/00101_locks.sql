@@ -377,7 +377,7 @@ DROP PROCEDURE IF EXISTS rowlock_lease_do_leave;
 CREATE PROCEDURE rowlock_lease_do_leave(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_waiter CHAR(36) CHARACTER SET ascii COLLATE ascii_bin) SQL SECURITY INVOKER
 /*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET held_until = IF(waiters = p_waiter AND nonce IS NULL AND reserved_for = p_waiter, TIMESTAMP'1970-01-01 00:00:00', held_until),
-       reserved_for = IF(reserved_for = p_waiter, NULLIF(SUBSTRING(waiters, 38, 36), x''), reserved_for),
+       reserved_for = IF(reserved_for = p_waiter AND LAST_INSERT_ID(COALESCE(CONV(NULLIF(SUBSTRING(waiters, 62, 12), x''), 16, 10), 0)) >= 0, NULLIF(SUBSTRING(waiters, 38, 36), x''), reserved_for),
        waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', waiters), CONCAT(',', p_waiter), x''), 2), x'')
  WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name) AND FIND_IN_SET(CONVERT(p_waiter USING ascii), waiters) > 0
    AND (SELECT idle.one FROM (
@@ -389,7 +389,7 @@ CREATE PROCEDURE rowlock_lease_do_leave(IN p_namespace TEXT CHARACTER SET ascii,
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 UPDATE rowlock_lease
    SET held_until = IF(waiters = p_waiter AND nonce IS NULL AND reserved_for = p_waiter, TIMESTAMP'1970-01-01 00:00:00', held_until),
-       reserved_for = IF(reserved_for = p_waiter, NULLIF(SUBSTRING(waiters, 38, 36), x''), reserved_for),
+       reserved_for = IF(reserved_for = p_waiter AND LAST_INSERT_ID(COALESCE(CONV(NULLIF(SUBSTRING(waiters, 62, 12), x''), 16, 10), 0)) >= 0, NULLIF(SUBSTRING(waiters, 38, 36), x''), reserved_for),
        waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', waiters), CONCAT(',', p_waiter), x''), 2), x'')
  WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name) AND FIND_IN_SET(CONVERT(p_waiter USING ascii), waiters) > 0 */
 -- +goose StatementEnd
@@ -478,7 +478,8 @@ CREATE PROCEDURE rowlock_lease_do_release(IN p_namespace TEXT CHARACTER SET asci
 /*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET reserved_for = CASE
            WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND > UTC_TIMESTAMP(6) THEN NULL
-           WHEN next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN LEFT(waiters, 36) END,
+           WHEN next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6)
+                AND LAST_INSERT_ID(CONV(SUBSTRING(waiters, 25, 12), 16, 10)) >= 0 THEN LEFT(waiters, 36) END,
        held_until = CASE
            WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND > UTC_TIMESTAMP(6) THEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND
            WHEN waiters IS NOT NULL AND next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND
@@ -498,7 +499,8 @@ CREATE PROCEDURE rowlock_lease_do_release(IN p_namespace TEXT CHARACTER SET asci
 UPDATE rowlock_lease
    SET reserved_for = CASE
            WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND > UTC_TIMESTAMP(6) THEN NULL
-           WHEN next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN LEFT(waiters, 36) END,
+           WHEN next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6)
+                AND LAST_INSERT_ID(CONV(SUBSTRING(waiters, 25, 12), 16, 10)) >= 0 THEN LEFT(waiters, 36) END,
        held_until = CASE
            WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND > UTC_TIMESTAMP(6) THEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND
            WHEN waiters IS NOT NULL AND next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND
