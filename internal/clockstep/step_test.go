@@ -158,8 +158,10 @@ func (s *store) reserved(t *testing.T, b *sqllock.Backend, name string) driver.G
 	waiter := s.backend(s.db)
 	stop, err := waiter.Notify(t.Context(), g.Key, func() {})
 	require.NoError(t, err)
-	t.Cleanup(stop)
-	t.Cleanup(func() { waiter.CloseIdle(context.Background()) })
+	t.Cleanup(func() {
+		stop()
+		waiter.CloseIdle(context.Background())
+	})
 	r := request(name)
 	r.Waiting = true
 	_, err = waiter.Acquire(t.Context(), r)

@@ -23,7 +23,7 @@ const (
 	evict               // force-release the worker's lock between read and write: the worker still trusts its lease when the next holder has sealed
 	halt                // suspend the worker inside a transaction that has passed the check, for longer than the TTL
 	kill                // kill the worker between read and write
-	orphan              // as evict, but before the worker continues, kill its "rowlock run" and not the child
+	orphan              // as evict, but when the next holder has written, and before the worker continues, kill its "rowlock run" and not the child
 	faultKinds
 )
 
@@ -175,11 +175,21 @@ func (s *supervisor) superseded(token rowlock.Token) bool {
 	return false
 }
 
+// overwritten reports whether a worker of this chain has written with a newer token. The caller holds mu.
+func (s *supervisor) overwritten(token rowlock.Token) bool {
+	for other, p := range s.running {
+		if other%names == s.id && slices.ContainsFunc(p.log, func(e event) bool { return e.What == wrote && e.Token > token }) {
+			return true
+		}
+	}
+	return false
+}
+
 // orphan does the same as evict, and then kills the "rowlock run" of worker i. So the child continues without its parent,
 // before its own deadline. With the fence, it must not write.
 func (s *supervisor) orphan(i int) (hit bool, err error) {
 	p, told := s.at(i)
-	hit = s.evict(i) && p.killParent()
+	hit = s.evict(i) && s.await(ttl/4, func() bool { return s.overwritten(told.Token) }) && p.killParent()
 	if err := p.resume(); err != nil || !hit || !programs[p.Program].fenced {
 		return hit, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
@@ -61,11 +62,11 @@ func (b *Backend) each(ctx context.Context, calls []redisbase.Call) ([]*redis.Cm
 			return nil, errAlone
 		}
 		cmds := redisbase.RunAll(ctx, b.client, calls)
-		var failure error
-		for _, cmd := range cmds {
-			failure = errors.Join(failure, cmd.Err())
+		failures := make([]error, len(cmds))
+		for i, cmd := range cmds {
+			failures[i] = cmd.Err()
 		}
-		return cmds, failure
+		return cmds, oneline.Join(failures...)
 	})
 	for i := range calls {
 		switch {

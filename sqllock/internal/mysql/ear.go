@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	earPrefix  = "rowlock ear "   // the name of an ear's lock is this text and the last 12 digits of the id of its process
+	earPrefix  = "rowlock-ear "   // the name of an ear's lock is this text and the last 12 digits of the id of its process
 	earSleep   = 10 * time.Second // how long one statement of the ear sleeps at most
 	earLimit   = 5 * time.Second  // bounds each other statement of the ear, and how late the end of a sleep may be reported
 	silentFor  = time.Minute      // how long waiters poll if releases do not call the ear

@@ -24,7 +24,7 @@ type call struct {
 // each runs the calls in one round trip and one transaction. It makes no second attempt.
 func (r runner) each(ctx context.Context, calls []call) error {
 	if r.unprepared.Load() {
-		return errAlone
+		return driver.NotApplied(errors.ErrUnsupported)
 	}
 	var b pgx.Batch
 	for i := range calls {

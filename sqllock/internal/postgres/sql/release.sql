@@ -23,8 +23,8 @@ UPDATE rowlock_lease l
                  LIMIT 1) AS waiter) b
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
-RETURNING CASE WHEN b.waiter IS NULL OR b.waiter[2] = '' THEN 'released'
-               ELSE 'released' || pg_notify(b.waiter[2], b.waiter[1])::text || coalesce((
+RETURNING CASE WHEN b.waiter IS NULL THEN 'released'
+               ELSE 'released' || CASE WHEN b.waiter[2] = '' THEN '' ELSE pg_notify(b.waiter[2], b.waiter[1])::text END || coalesce((
                     SELECT pg_notify(w.channel, w.id::text || ' next')::text
                       FROM rowlock_lease_waiter w
                      WHERE w.namespace = $1::text AND w.name = $2::text

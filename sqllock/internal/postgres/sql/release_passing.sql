@@ -61,8 +61,8 @@ UPDATE rowlock_lease l
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
 RETURNING CASE WHEN b.passes THEN 'released' || pg_notify(b.channel, b.id::text || ' granted')::text
-               WHEN b.id IS NULL OR b.channel = '' THEN 'released'
-               ELSE 'released' || pg_notify(b.channel, b.id::text)::text || coalesce((
+               WHEN b.id IS NULL THEN 'released'
+               ELSE 'released' || CASE WHEN b.channel = '' THEN '' ELSE pg_notify(b.channel, b.id::text)::text END || coalesce((
                     SELECT pg_notify(w.channel, w.id::text || ' next')::text
                       FROM rowlock_lease_waiter w
                      WHERE w.namespace = $1::text AND w.name = $2::text
