@@ -54,7 +54,7 @@ var readers = []mutant{
 		in(".", "acquisition.replied", "if held.Readers > 0 &&", "if held.Readers < 0 &&"),
 		[]suite{{".", []string{"TestReadersPassAWriterThatGivesUp"}}}},
 	{"the first of two writers that gives up lets readers in", "waiters get their turn",
-		file("sqllock/internal/postgres/sql/forget_writer.sql", "WHEN cardinality(array_remove(l.writers, $3::text::uuid)) > 0 ", "WHEN false "),
+		file("sqllock/internal/postgres/sql/forget_writer.sql", "WHEN pg_catalog.cardinality(pg_catalog.array_remove(l.writers, $3::text::uuid)) > 0 ", "WHEN false "),
 		sharing("TestConformance/postgres/writer-keeps-its-own-reservation")},
 	{"the reservation of a writer replaces that of another writer", "waiters get their turn",
 		file("sqllock/internal/mysql/sql/mariadb/reserve_for_writer.sql", "writers = IF(writer_until > UTC_TIMESTAMP(6),", "writers = IF(false AND writer_until > UTC_TIMESTAMP(6),"),

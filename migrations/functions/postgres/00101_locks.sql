@@ -160,7 +160,7 @@ CREATE FUNCTION rowlock_lease_do_reserve(text, text, bigint, bigint, text)
 RETURNS void LANGUAGE sql VOLATILE SET synchronous_commit = on AS $statement$
 UPDATE rowlock_lease l
    SET writer_until = clock_timestamp() + $4::bigint::float8 * interval '1 microsecond',
-       writers = CASE WHEN l.writer_until > clock_timestamp() THEN array_append(array_remove(l.writers, $5::text::uuid), $5::text::uuid)
+       writers = CASE WHEN l.writer_until > clock_timestamp() THEN pg_catalog.array_append(pg_catalog.array_remove(l.writers, $5::text::uuid), $5::text::uuid)
                       ELSE ARRAY[$5::text::uuid] END
   FROM (SELECT set_config('lock_timeout', '1s', true), set_config('synchronous_commit', 'off', true)) bounded
  WHERE l.namespace = $1::text AND l.name = $2::text
@@ -173,8 +173,8 @@ $statement$;
 CREATE FUNCTION rowlock_lease_do_forget(text, text, text)
 RETURNS void LANGUAGE sql VOLATILE SET synchronous_commit = on AS $statement$
 UPDATE rowlock_lease l
-   SET writer_until = CASE WHEN cardinality(array_remove(l.writers, $3::text::uuid)) > 0 THEN l.writer_until END,
-       writers = array_remove(l.writers, $3::text::uuid)
+   SET writer_until = CASE WHEN pg_catalog.cardinality(pg_catalog.array_remove(l.writers, $3::text::uuid)) > 0 THEN l.writer_until END,
+       writers = pg_catalog.array_remove(l.writers, $3::text::uuid)
   FROM (SELECT set_config('lock_timeout', '1s', true), set_config('synchronous_commit', 'off', true)) bounded
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND $3::text::uuid = ANY (l.writers)
