@@ -20,7 +20,7 @@ until rowlock migrate status | grep -Eq '^00001_lease.sql +-'; do
 done
 code=0; rowlock run job -- touch never 2>err || code=$?
 test $code = 69
-grep -Eq 'rowlock_lease_(counter|mint) is missing in .*; create it with: rowlock migrate up --store' err
+grep -Eq 'rowlock_lease_(token|mint) is missing in .*; create it with: rowlock migrate up --store' err
 test ! -e never
 
 rowlock migrate up --table mine
