@@ -204,7 +204,7 @@ func (s *supervisor) orphan(i int) (hit bool, err error) {
 		}
 		return false
 	})
-	if next.What != lost && next.What != stale && next.What != undone {
+	if slices.Contains([]string{wrote, ready, ""}, next.What) { // it has written, or reports nothing further
 		return true, fmt.Errorf("worker %d (%s): token %d is stale and its parent is dead, but the child reports %+v", p.Worker, p.kind().name, told.Token, next)
 	}
 	return true, nil
