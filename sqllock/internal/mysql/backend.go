@@ -19,8 +19,8 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// Backend keeps locks in MySQL 8.0 or MariaDB 10.6, or a newer version of either. It implements [driver.Backend], [driver.HandOverer],
-// [driver.Notifier], [driver.Idler] and, in operator.go, [driver.Operator].
+// Backend keeps locks in MySQL 8.0 or MariaDB 10.6, or a newer version of either. It implements [driver.Backend],
+// [driver.HandOverer], [driver.Notifier], [driver.Idler] and, in operator.go, [driver.Operator].
 type Backend struct {
 	db       *sql.DB
 	table    sqltable.Table
@@ -101,8 +101,8 @@ func (b *Backend) usage() sqlbase.Usage { return sqlbase.UsageOf(b.db) }
 
 // Acquire makes one attempt. It takes one round trip if the lock is granted and two if it is refused, because no MySQL
 // statement both changes a row and returns one. For a waiter that no release has called, or if the backend's last result
-// of look.sql is too old, Acquire runs look.sql first, which takes one more round trip. If the lock's row contains a tick (see [driver.Grant]),
-// a grant takes one more round trip to read the tick.
+// of look.sql is too old, Acquire runs look.sql first, which takes one more round trip. If the lock's row contains a tick
+// (see [driver.Grant]), a grant takes one more round trip to read the tick.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	s, err := b.server(ctx)
 	if err != nil {

@@ -241,9 +241,9 @@ type work struct {
 }
 
 // due returns the rows to write or delete now. The parameter tick is true once a second: the rows of waiters that poll
-// are then written, and the other rows every 30 seconds. Rows that are kept in case a waiter returns are deleted when the parameter tick is true, or at once if
-// the parameter keep is false. The result idle reports that no row is left. In that case the method has called the
-// function end, and the next waiter starts the listener again.
+// are then written, and the other rows every 30 seconds. Rows that are kept in case a waiter returns are deleted when
+// the parameter tick is true, or at once if the parameter keep is false. The result idle reports that no row is left. In
+// that case the method has called the function end, and the next waiter starts the listener again.
 func (s *waiters) due(tick, keep bool, end func()) (w work, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
