@@ -106,6 +106,7 @@ func (c *counters) killHolders(n int) (slowest time.Duration) {
 			continue // the worker released the lock before it died
 		}
 		n--
+		at = max(at, p.newest().At) // it was alive then
 		by, next := c.awaitGrantAfter(p, dead)
 		took := time.Duration(next.At - at)
 		slowest = max(slowest, took)
