@@ -39,9 +39,8 @@ type Lease struct {
 	recording     bool          // true if the release records the tick
 	neverReturned bool          // true if no caller ever had the lease, so MinHold does not apply
 
-	session      context.Context // the store's session that the lease is tied to; nil if there is none
-	stopWatching func() bool     // ends the watch of the session
-	ending       *ending         // the last call of ReleaseWith that has begun; nil if there was none
+	stopWatching func() bool // ends the watch of the grant's session
+	ending       *ending     // the last call of ReleaseWith that has begun; nil if there was none
 
 	releasing chan struct{} // closed when the release is over; nil before the first call of Release, and guarded by mu
 	released  error         // the result of the release, when it is over
@@ -237,7 +236,7 @@ func (le *Lease) expire(now clock.Instant) bool {
 		return false
 	}
 	if le.left(now) > 0 {
-		over := le.session != nil && le.session.Err() != nil
+		over := le.grant.Session != nil && le.grant.Session.Err() != nil
 		if over {
 			le.err = le.lost(LostSession)
 		}
@@ -337,13 +336,12 @@ func (le *Lease) tellLost(now clock.Instant) {
 
 // watch marks le as lost as soon as its session ends.
 func (le *Lease) watch() {
-	if le.locker.sessions == nil {
+	if le.grant.Session == nil {
 		return
 	}
-	session := le.locker.sessions.Session(le.grant)
-	stop := context.AfterFunc(session, func() { le.lose(LostSession) })
+	stop := context.AfterFunc(le.grant.Session, func() { le.lose(LostSession) })
 	le.mu.Lock()
-	le.session, le.stopWatching = session, stop
+	le.stopWatching = stop
 	over := le.err != nil
 	le.mu.Unlock()
 	if over {
@@ -365,7 +363,7 @@ func (le *Lease) unwatch() {
 // the lock while the holder hangs. After any other loss, the holder may still be working, and the store may still keep
 // the lock for it. endSession then leaves the lock in the store until the holder calls Release.
 func (le *Lease) endSession(reason LostReason) (tell func()) {
-	if le.locker.sessions != nil && reason == LostMaxHold {
+	if le.grant.Session != nil && reason == LostMaxHold {
 		return le.locker.janitor.take(le.leftover())
 	}
 	return func() {}

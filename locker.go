@@ -19,11 +19,10 @@ import (
 // store. A Locker keeps no data for a name that nobody holds or waits for.
 type Locker struct {
 	backend  driver.Backend
-	notifier driver.Notifier // this field and the next four are nil if the backend does not implement their interface
+	notifier driver.Notifier // this field and the next three are nil if the backend does not implement their interface
 	awaiter  driver.Awaiter
-	sessions driver.Session
 	batcher  driver.Batcher
-	handing  driver.HandOverer // also nil if grants end with a connection, or if the store has a queue of waiters
+	handing  driver.HandOverer // also nil if the store has a queue of waiters
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock.Clock
@@ -62,9 +61,8 @@ func newLocker(backend driver.Backend, now clock.Clock, opts []Option) (*Locker,
 	}
 	l.notifier, _ = backend.(driver.Notifier)
 	l.awaiter, _ = backend.(driver.Awaiter)
-	l.sessions, _ = backend.(driver.Session)
 	l.batcher, _ = backend.(driver.Batcher)
-	if l.awaiter == nil && l.sessions == nil {
+	if l.awaiter == nil {
 		l.handing, _ = backend.(driver.HandOverer)
 	}
 	cfg, err := settings{ttl: defaultTTL, holder: defaultHolder()}.merge(opts, l.caps)
