@@ -10,13 +10,17 @@ import (
 type doubt struct {
 	requests int
 	last     clock.Instant // just before the last of these requests was sent
-	nonce    driver.Nonce
 }
 
-// leftover describes the grant that the store may have made for the requests of d. Its token is zero, because the
-// caller never received the token, and a zero token matches every token. Its field Done is empty, so the release
+func (d *doubt) add(requests int, last clock.Instant) {
+	d.requests += requests
+	d.last = last
+}
+
+// leftover describes the grant that the store may have made for the requests of d, which had g's nonce. Its token is
+// zero, because the caller never received the token, and a zero token matches every token. Its field Done is empty, so the release
 // records no tick: another holder may have recorded a later tick before this grant.
 func (d doubt) leftover(cfg *settings, g driver.Grant) leftover {
-	g.Nonce, g.Token, g.Done = d.nonce, 0, ""
+	g.Token, g.Done = 0, ""
 	return leftover{cfg: cfg, grant: g, since: d.last, certain: false, requests: d.requests}
 }

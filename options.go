@@ -344,12 +344,3 @@ func Fenced(guard Sealer) Option {
 }
 
 var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
-
-// grantSealer is implemented by a guard whose marks the backend can raise as part of a grant, if the guard and the
-// backend use the same database handle and table.
-type grantSealer interface {
-	// SealPlace returns the place where the guard stores its marks, and the token domain of name. The parameter store
-	// is the name of the backend that grants the tokens. The parameter asked is the guard that was given to [Fenced].
-	// If asked is another guard that embeds this guard, SealPlace returns the zero Place.
-	SealPlace(asked Sealer, store, name string) (place driver.Place, domain string)
-}

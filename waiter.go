@@ -20,11 +20,9 @@ var errWaitOver = errors.New("wait is over")
 type waiter struct {
 	*acquisition
 	place      *place
-	poll       poll
 	bound      context.Context // ends when the wait does; nil until the wait begins
 	unbind     func()
 	subscribed bool
-	due        time.Time // when the next request is due, if the wait ended while the waiter rested; else zero
 }
 
 // limit returns a context that ends when the caller's context does, when its Wait is over, or when the locker is
@@ -67,7 +65,8 @@ func (w *waiter) reachFront() (*Lease, verdict) {
 	left := w.place.takeProgress()
 	switch {
 	case left != nil:
-		return w.rest(time.Until(w.continues(left)))
+		w.progress = *left
+		return w.rest(time.Until(w.due))
 	case ctx.Err() != nil:
 		return nil, stop
 	case w.behindHolder():
@@ -182,7 +181,7 @@ func (w *waiter) wokenBy(waited bool) waker {
 
 // rest waits until d has passed, the waiter is woken, its wait ends, or a release hands the name over.
 func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
-	due := time.Now().Add(d)
+	w.due = time.Now().Add(d)
 	ctx, timer := w.limit(), time.NewTimer(d)
 	defer timer.Stop()
 	for {
@@ -194,7 +193,7 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 		select {
 		case <-timer.C:
 		case <-w.place.woken:
-			due = time.Now()
+			w.due = time.Now()
 		case <-ctx.Done():
 		case o := <-result:
 			if le, next := w.acceptHandOver(o); next != refused {
@@ -208,9 +207,9 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 			}
 		}
 		if ctx.Err() != nil {
-			w.due = due
 			return nil, stop
 		}
+		w.due = time.Time{}
 		return nil, again
 	}
 }
@@ -242,7 +241,7 @@ func (w *waiter) acceptHandOver(o handOver) (*Lease, verdict) {
 	if o.unknown == 0 {
 		return nil, refused
 	}
-	w.doubt.requests, w.doubt.last = w.doubt.requests+o.unknown, o.sent
+	w.doubt.add(o.unknown, o.sent)
 	w.mayBeGranted(o.first)
 	return nil, again
 }
