@@ -64,7 +64,15 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, progress: progress{nonce: driver.NewNonce()}, started: time.Now()}, nil
 }
 
-// run acquires a lease by calling its parameter, which is a.try or a.wait. With the option [Fenced], run then seals the
+// acquire acquires a lease as [Locker.Acquire] does.
+func (a *acquisition) acquire() (*Lease, error) {
+	if a.cfg.waitSet && a.cfg.wait == 0 {
+		return a.try()
+	}
+	return a.wait()
+}
+
+// run acquires a lease by calling its parameter, for example a.acquire. With the option [Fenced], run then seals the
 // data for the new lease. A function of a [Trace] or a guard may panic or end the goroutine. In that case run releases
 // the lease, because the locker would otherwise renew it indefinitely.
 func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {

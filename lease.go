@@ -10,7 +10,6 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/clock"
-	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Token is a fencing token: each grant of a name has a larger token than the grant before it. Zero is never a valid
@@ -136,28 +135,18 @@ func (le *Lease) Renew(ctx context.Context) error {
 }
 
 // run calls fn with a context of the lease, and then releases the lease. Do uses it.
-func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
-	inner, leave := le.ctx.scope(ctx)
-	defer func() {
-		leave()
-		released := le.Release(ctx)
-		if errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
-			err = oneline.Join(err, released)
-		}
-	}()
-	return fn(inner, le)
+func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error) error {
+	return le.ctx.run(ctx, func(inner context.Context) error { return fn(inner, le) }, func(err error) error {
+		return addLoss(err, le.Release(ctx))
+	})
 }
 
 // reenter calls fn for a nested Do with the option [Reenter]. It does not release the lease, because the outer Do
 // does so.
 func (le *Lease) reenter(ctx context.Context, fn func(context.Context, *Lease) error) error {
-	inner, leave := le.ctx.scope(ctx)
-	defer leave()
-	err := fn(inner, le)
-	if ended := le.Err(); errors.Is(ended, ErrLost) && !errors.Is(err, ErrLost) {
-		err = oneline.Join(err, ended)
-	}
-	return err
+	return le.ctx.run(ctx, func(inner context.Context) error { return fn(inner, le) }, func(err error) error {
+		return addLoss(err, le.Err())
+	})
 }
 
 // left returns how long the lease is still trusted. The caller holds mu.

@@ -69,11 +69,6 @@ func newLocker(backend driver.Backend, now clock.Clock, opts []Option) (*Locker,
 	if err != nil {
 		return nil, err
 	}
-	for _, unmet := range cfg.require {
-		if err := unmet(l.caps); err != nil {
-			return nil, fmt.Errorf("rowlock: backend %s: %w", l.caps.Backend, err)
-		}
-	}
 	l.cfg = &cfg
 	l.closing, l.close = context.WithCancel(context.Background())
 	l.requests, l.cancelRequests = context.WithCancel(context.Background())
@@ -120,10 +115,7 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lea
 	if err != nil {
 		return nil, err
 	}
-	if a.cfg.waitSet && a.cfg.wait == 0 {
-		return a.run(a.try)
-	}
-	return a.run(a.wait)
+	return a.run(a.acquire)
 }
 
 // TryAcquire makes one attempt to acquire name, and does not wait for other holders or waiters. It returns a lease,
@@ -247,11 +239,6 @@ func (l *Locker) configure(opts []Option) (*settings, error) {
 	merged, err := cfg.merge(opts, l.caps)
 	if err != nil {
 		return nil, err
-	}
-	for _, unmet := range merged.require {
-		if err := unmet(l.caps); err != nil {
-			return nil, fmt.Errorf("rowlock: backend %s: %w", l.caps.Backend, err)
-		}
 	}
 	return &merged, nil
 }

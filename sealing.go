@@ -2,11 +2,9 @@ package rowlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // grantSealer is implemented by a guard whose marks the backend can raise as part of a grant, if the guard and the
@@ -48,9 +46,7 @@ func (a *acquisition) sealed(le *Lease) (*Lease, error) {
 	if err == nil {
 		return le, nil
 	}
-	if released := le.abandon(a.ctx); errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
-		err = oneline.Join(err, released)
-	}
+	err = addLoss(err, le.abandon(a.ctx))
 	if a.locker.closing.Err() != nil {
 		return nil, ErrClosed
 	}

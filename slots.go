@@ -62,6 +62,12 @@ func checkNames(which string, names []string) error {
 	return nil
 }
 
+// outweighs reports whether a call with several names returns the error err of one name rather than the error other of
+// another. A refusal is returned only if there is no other failure.
+func outweighs(err, other error) bool {
+	return err != nil && (other == nil || errors.Is(other, ErrHeld) && !errors.Is(err, ErrHeld))
+}
+
 // abandon releases the leases of a call that returns none of them to its caller.
 func abandon(ctx context.Context, all []*acquisition) {
 	var granted []*Lease
@@ -201,7 +207,7 @@ func (c *contest) race() (*acquisition, error) {
 		case errs[i] == nil:
 			abandon(ctx, c.all[i+1:]) // the store may have granted two names at the same time
 			return a, nil
-		case err == nil || errors.Is(err, ErrHeld) && !errors.Is(errs[i], ErrHeld):
+		case outweighs(errs[i], err):
 			err = errs[i]
 		}
 	}
