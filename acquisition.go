@@ -210,9 +210,9 @@ func (a *acquisition) replied(g driver.Grant, sent, trusted clock.Instant, err e
 	a.refusal = nil
 	switch {
 	case err == nil && g.Earlier: // an earlier request was granted: the TTL counts from it, and the maximum hold from this request
-		return a.granted(g, sent, trusted, now, series{})
+		return a.granted(g, sent, trusted, now, series{began: sent})
 	case err == nil:
-		return a.granted(g, trusted, trusted, now, series{})
+		return a.granted(g, trusted, trusted, now, series{began: trusted})
 	case errors.As(err, &held):
 		if held.Pending {
 			a.recorded = true
