@@ -385,16 +385,6 @@ func (a *acquisition) failure() error {
 	return oneline.Join(&refusal, fmt.Errorf("rowlock: acquire %s: %w", excerpt(a.key.String()), a.ctx.Err()))
 }
 
-func (a *acquisition) waiting(ahead int) {
-	if a.waitReported {
-		return
-	}
-	a.waitReported = true
-	a.tell(func() {
-		emit(a.cfg, func(t *Trace) func(WaitingEvent) { return t.Waiting }, WaitingEvent{lockInfo(a.key, a.cfg.holder), ahead})
-	})
-}
-
 // tell calls f, which calls functions of a Trace. Such a function may call Close, and this Close would then wait for
 // its own caller. Therefore Close waits for this waiter for 100 ms at most while f runs.
 func (a *acquisition) tell(f func()) {

@@ -75,6 +75,17 @@ func (w *waiter) reachFront() (*Lease, verdict) {
 	return nil, again
 }
 
+// waiting emits the event Waiting once.
+func (w *waiter) waiting(ahead int) {
+	if w.waitReported {
+		return
+	}
+	w.waitReported = true
+	w.tell(func() {
+		emit(w.cfg, func(t *Trace) func(WaitingEvent) { return t.Waiting }, WaitingEvent{lockInfo(w.key, w.cfg.holder), ahead})
+	})
+}
+
 // askAndRest sends one request, and rests if it is refused.
 func (w *waiter) askAndRest() (le *Lease, next verdict) {
 	began := time.Now()
