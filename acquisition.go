@@ -9,7 +9,6 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/backoff"
 	"github.com/rowlock/rowlock/internal/clock"
-	"github.com/rowlock/rowlock/internal/crew"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -20,24 +19,19 @@ type acquisition struct {
 	ctx    context.Context // the context that the caller gave
 	key    driver.Key
 	cfg    *settings
-	nonce  driver.Nonce
+
+	progress
 
 	started  time.Time
-	answered clock.Instant // when the store last replied without an error; before its first reply, when the first request was sent
 	attempts int
 	doubt    doubt
 
-	recorded     bool          // true if the store has recorded a request of this call: to grant it later, or to keep out readers
-	pending      clock.Instant // just before this call sent its first request that may still be granted; zero if there is no such request
-	held         *HeldError    // the last refusal
-	refusal      *driver.Held  // the reply to the last request if it was a refusal, else nil
-	nested       error         // an ErrNested if the holder is a lease in ctx, so that a wait would never end; else nil
-	err          error         // the last failure; nil after a refusal
-	lastCertain  bool          // true if the request that failed last certainly had no effect
-	waitingCrew  *crew.Crew    // the locker's count of its waiters; nil while this call does not wait
-	waitReported bool          // true if a Waiting event was emitted
-	lease        *Lease        // nil until a lease was granted and its renewals were scheduled
-	contest      *contest      // the AcquireAny call that this acquisition belongs to; nil for a call with one name
+	nested       error  // an ErrNested if the holder is a lease in ctx, so that a wait would never end; else nil
+	err          error  // the last failure; nil after a refusal
+	lastCertain  bool   // true if the request that failed last certainly had no effect
+	waits        bool   // true while the locker counts this call as a waiter
+	waitReported bool   // true if a Waiting event was emitted
+	lease        *Lease // nil until a lease was granted and its renewals were scheduled
 }
 
 // verdict is the next step after an attempt that acquired no lease.
@@ -67,11 +61,18 @@ func (l *Locker) newAcquisition(ctx context.Context, name string, opts []Option)
 	if err := (nesting{l, key, 0}).check(ctx); err != nil {
 		return nil, err
 	}
-	nonce := driver.NewNonce()
-	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, nonce: nonce, started: time.Now(), doubt: doubt{nonce: nonce}}, nil
+	return &acquisition{locker: l, ctx: ctx, key: key, cfg: cfg, progress: progress{nonce: driver.NewNonce()}, started: time.Now()}, nil
 }
 
-// run acquires a lease by calling its parameter, which is a.try or a.wait. With the option [Fenced], run then seals the
+// acquire acquires a lease as [Locker.Acquire] does.
+func (a *acquisition) acquire() (*Lease, error) {
+	if a.cfg.waitSet && a.cfg.wait == 0 {
+		return a.try()
+	}
+	return a.wait()
+}
+
+// run acquires a lease by calling its parameter, for example a.acquire. With the option [Fenced], run then seals the
 // data for the new lease. A function of a [Trace] or a guard may panic or end the goroutine. In that case run releases
 // the lease, because the locker would otherwise renew it indefinitely.
 func (a *acquisition) run(by func() (*Lease, error)) (le *Lease, err error) {
@@ -118,13 +119,13 @@ func (a *acquisition) mayWaitAfter(err error) bool {
 // wait joins the queue of the waiters of this process. At the front of the queue, it sends requests until it acquires
 // the name or gives up.
 func (a *acquisition) wait() (*Lease, error) {
-	a.waitingCrew = &a.locker.waiters
-	a.waitingCrew.Enter()
+	a.locker.waiters.Enter()
+	a.waits, a.poll = true, newPoll()
 	defer func() {
-		a.waitingCrew.Leave()
-		a.waitingCrew = nil
+		a.waits = false
+		a.locker.waiters.Leave()
 	}()
-	w := &waiter{acquisition: a, place: a.locker.queues.join(a.request()), poll: newPoll(), unbind: func() {}}
+	w := &waiter{acquisition: a, place: a.locker.queues.join(a.request()), unbind: func() {}}
 	defer func() {
 		w.place.leave()
 		w.unbind()
@@ -158,15 +159,7 @@ func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Leas
 // released.
 func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { // cancels longer withdrawLimit after ctx has ended
-		timer := time.NewTimer(withdrawLimit)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			cancel()
-		case <-longer.Done():
-		}
-	})
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(withdrawLimit, cancel) })
 	return longer, func() {
 		stop()
 		cancel()
@@ -177,7 +170,7 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 func (a *acquisition) request() driver.Request {
 	return driver.Request{
 		Key: a.key, Nonce: a.nonce, TTL: a.term(), Holder: a.cfg.holder, Note: a.cfg.note, Shared: a.cfg.shared,
-		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil, Waits: a.waitingCrew != nil,
+		MinHold: a.cfg.minHold, HandoverDelay: a.cfg.handover, Seal: a.sealAs(), Waiting: a.held != nil, Waits: a.waits,
 	}
 }
 
@@ -187,20 +180,6 @@ func (a *acquisition) term() time.Duration {
 		return a.cfg.ttl
 	}
 	return a.cfg.termFor(a.cfg.ttl, a.cfg.maxHold)
-}
-
-// sealAs returns the fence domain that the store must seal together with the grant (see [driver.Request]), or "" if the
-// store must seal nothing.
-func (a *acquisition) sealAs() string {
-	guard, ok := a.cfg.guard.(grantSealer)
-	if !ok || a.cfg.shared || a.locker.caps.SealsAt == (driver.Place{}) {
-		return ""
-	}
-	place, domain := guard.SealPlace(a.cfg.guard, a.locker.caps.Backend, a.key.Name)
-	if place != a.locker.caps.SealsAt {
-		return ""
-	}
-	return domain
 }
 
 // way is a function that sends a request, with or without a wait in the store's queue. It also returns the time from
@@ -231,15 +210,15 @@ func (a *acquisition) replied(g driver.Grant, sent, trusted clock.Instant, err e
 	a.refusal = nil
 	switch {
 	case err == nil && g.Earlier: // an earlier request was granted: the TTL counts from it, and the maximum hold from this request
-		return a.granted(g, sent, trusted, now, series{})
+		return a.granted(g, sent, trusted, now, series{began: sent})
 	case err == nil:
-		return a.granted(g, trusted, trusted, now, series{})
+		return a.granted(g, trusted, trusted, now, series{began: trusted})
 	case errors.As(err, &held):
 		if held.Pending {
 			a.recorded = true
 			a.mayBeGranted(sent)
 		}
-		if held.Readers > 0 && a.waitingCrew != nil && !a.cfg.shared && a.locker.awaiter == nil {
+		if held.Readers > 0 && a.waits && !a.cfg.shared && a.locker.awaiter == nil {
 			a.recorded = true
 		}
 		a.refused(held, now)
@@ -251,11 +230,11 @@ func (a *acquisition) replied(g driver.Grant, sent, trusted clock.Instant, err e
 	unproven := g.Nonce == a.nonce // the store granted the request, but afterWait could not confirm the grant
 	a.err, a.lastCertain = err, driver.IsNotApplied(err) && !unproven
 	if !a.lastCertain {
-		a.doubt.requests++
-		a.doubt.last = sent
+		last := sent
 		if unproven {
-			a.doubt.last = now
+			last = now
 		}
+		a.doubt.add(1, last)
 		a.mayBeGranted(sent)
 	}
 	if a.nested != nil || driver.IsPermanent(err) || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
@@ -315,31 +294,23 @@ func (a *acquisition) refused(held *driver.Held, now clock.Instant) {
 	})
 }
 
-// mayBeGranted is called for each request that the store may still grant, and records when the first of them was sent.
-// A request without a reply is such a request, because the store may have recorded it.
-func (a *acquisition) mayBeGranted(sent clock.Instant) {
-	if a.pending == (clock.Instant{}) {
-		a.pending = sent
-	}
-}
-
 // granted turns a grant into a lease. If a grant comes too late, granted counts its request as one of unknown outcome,
 // and the grant is released later. A grant is too late after the deadline, after the caller has given up, or after the
-// locker was closed. It is also too late if AcquireAny has acquired another name.
+// locker was closed.
 func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, part series) (*Lease, verdict) {
 	numbered := g.Token > 0 || g.Token == 0 && (a.locker.caps.Token == driver.NoToken || g.Shared)
 	unasked := g.Earlier && a.pending == (clock.Instant{})
 	if unasked || !numbered || g.Nonce != a.nonce || g.Key != a.key || g.Shared != a.cfg.shared || g.TTL <= 0 {
 		a.err = fmt.Errorf("the backend returned an invalid grant %+v for nonce %s", g, a.nonce)
-		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
+		a.doubt.add(1, sent)
 		return nil, stop
 	}
 	le := newLease(a, g, sent, trusted)
 	le.series = part
-	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.contest.wins() || !a.locker.renewals.add(le) {
+	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
 		a.err, a.lastCertain = errors.New("the grant came too late"), false
-		a.doubt.requests, a.doubt.last = a.doubt.requests+1, sent
-		if a.locker.closing.Err() != nil || a.ctx.Err() != nil || a.contest.lost() || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
+		a.doubt.add(1, sent)
+		if a.locker.closing.Err() != nil || a.ctx.Err() != nil || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
 			return nil, stop
 		}
 		return nil, again
@@ -353,44 +324,18 @@ func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, 
 	return le, stop
 }
 
-// sealed seals a new lease, unless the grant has already sealed it. The sealing stops when the caller's ctx or the
-// lease ends. If the sealing fails, the method releases the lease.
-func (a *acquisition) sealed(le *Lease) (*Lease, error) {
-	if !a.cfg.fenced || le.grant.Sealed {
-		return le, nil
-	}
-	ctx, cancel := context.WithCancelCause(a.ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(le.ctx, func() { cancel(context.Cause(le.ctx)) })()
-	err := a.cfg.guard.Seal(ctx, le)
-	if err == nil {
-		err = le.Err()
-	}
-	if err == nil {
-		return le, nil
-	}
-	if released := le.abandon(a.ctx); errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
-		err = oneline.Join(err, released)
-	}
-	if a.locker.closing.Err() != nil {
-		return nil, ErrClosed
-	}
-	return nil, fmt.Errorf("rowlock: seal %s: %w", excerpt(a.key.String()), err)
-}
-
 // giveUp releases each grant that the store may have made for this call, and returns the error of the call.
 func (a *acquisition) giveUp() error {
-	if a.doubt.requests > 0 {
+	grant := driver.Grant{Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Shared: a.cfg.shared}
+	switch {
+	case a.doubt.requests > 0:
 		resolve := a.locker.janitor.take
 		if a.recorded {
 			resolve = a.locker.janitor.withdraw
 		}
-		a.tell(resolve(a.doubt.leftover(a.cfg, driver.Grant{Key: a.key, TTL: a.cfg.ttl, Shared: a.cfg.shared})))
-	} else if a.recorded || a.pending != (clock.Instant{}) {
-		a.tell(a.locker.janitor.withdraw(leftover{
-			cfg: a.cfg, grant: driver.Grant{Key: a.key, Nonce: a.nonce, TTL: a.cfg.ttl, Shared: a.cfg.shared},
-			since: a.locker.clock(), certain: true, pending: true,
-		}))
+		a.tell(resolve(a.doubt.leftover(a.cfg, grant)))
+	case a.recorded:
+		a.tell(a.locker.janitor.withdraw(leftover{cfg: a.cfg, grant: grant, since: a.locker.clock(), certain: true, pending: true}))
 	}
 	return a.failure()
 }
@@ -440,21 +385,11 @@ func (a *acquisition) failure() error {
 	return oneline.Join(&refusal, fmt.Errorf("rowlock: acquire %s: %w", excerpt(a.key.String()), a.ctx.Err()))
 }
 
-func (a *acquisition) waiting(ahead int) {
-	if a.waitReported {
-		return
-	}
-	a.waitReported = true
-	a.tell(func() {
-		emit(a.cfg, func(t *Trace) func(WaitingEvent) { return t.Waiting }, WaitingEvent{lockInfo(a.key, a.cfg.holder), ahead})
-	})
-}
-
 // tell calls f, which calls functions of a Trace. Such a function may call Close, and this Close would then wait for
 // its own caller. Therefore Close waits for this waiter for 100 ms at most while f runs.
 func (a *acquisition) tell(f func()) {
-	if a.waitingCrew != nil {
-		a.waitingCrew.Tell(f)
+	if a.waits {
+		a.locker.waiters.Tell(f)
 		return
 	}
 	f()

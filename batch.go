@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -62,42 +63,19 @@ func (o *batchRun) renewsAnother(part []*Lease) bool {
 	return o.works
 }
 
-// reply is the result of one request.
-type reply struct {
-	grants    []driver.Grant // the grants of the request, with the requested TTLs
-	outcomes  []driver.Outcome
-	err       error
-	late      bool // true if the request failed because of its timeout
-	sent, now clock.Instant
-}
-
 // ask sends one request that renews the leases in the slice part.
 func (o *batchRun) ask(part []*Lease) reply {
 	l := o.renewals.locker
-	sent := l.clock()
-	ctx, cancel := context.WithTimeout(l.requests, attemptTimeout(part, sent))
-	defer cancel()
-	grants := make([]driver.Grant, len(part))
-	for i, le := range part {
-		grants[i] = le.renewalRequest(sent)
-	}
-	outcomes, err := l.backend.Renew(ctx, grants)
-	if err == nil && len(outcomes) != len(grants) {
-		err = errBatchSize
-	}
-	o.works = o.works || err == nil
-	return reply{grants, outcomes, err, ctx.Err() != nil, sent, l.clock()}
+	r := l.askRenewal(l.requests, part)
+	o.works = o.works || r.err == nil
+	return r
 }
 
 // settle applies the reply r to the leases in the slice part. No later request of this run renews these leases.
 func (o *batchRun) settle(part []*Lease, r reply) {
 	var tells []func()
 	for i, le := range part {
-		outcome, term := driver.Unknown, time.Duration(0)
-		if r.err == nil {
-			outcome, term = r.outcomes[i], r.grants[i].TTL
-		}
-		retry, tell := o.renewals.settle(le, outcome, term, r.err, r.sent, r.now, len(part), o.share)
+		retry, tell := r.settle(i, le, o.share)
 		o.renewals.replied(le, retry, r.now)
 		if tell != nil {
 			tells = append(tells, tell)
@@ -108,6 +86,79 @@ func (o *batchRun) settle(part []*Lease, r reply) {
 			tell()
 		}
 	})
+}
+
+// reply is the result of one request that renews leases.
+type reply struct {
+	grants    []driver.Grant // the grants of the request, with the requested TTLs
+	outcomes  []driver.Outcome
+	err       error
+	late      bool // true if the request failed because of its timeout
+	sent, now clock.Instant
+}
+
+// askRenewal sends one request that renews the leases in the slice part.
+func (l *Locker) askRenewal(ctx context.Context, part []*Lease) reply {
+	sent := l.clock()
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(part, sent))
+	defer cancel()
+	grants := make([]driver.Grant, len(part))
+	for i, le := range part {
+		grants[i] = le.renewalRequest(sent)
+	}
+	outcomes, err := l.backend.Renew(ctx, grants)
+	if err == nil && len(outcomes) != len(grants) {
+		err = errBatchSize
+	}
+	return reply{grants, outcomes, err, ctx.Err() != nil, sent, l.clock()}
+}
+
+// outcome returns the outcome of the lease with the index i.
+func (r *reply) outcome(i int) driver.Outcome {
+	if r.err != nil {
+		return driver.Unknown
+	}
+	return r.outcomes[i]
+}
+
+// failure returns why an outcome is unknown.
+func (r *reply) failure() error { return cmp.Or(r.err, errNoOutcome) }
+
+// settle applies the reply to le, the lease with the index i. It returns the delay before the next attempt, and a
+// function that emits the trace event, or nil if there is no event. A delay of zero means the usual delay.
+func (r *reply) settle(i int, le *Lease, share float64) (time.Duration, func()) {
+	switch r.outcome(i) {
+	case driver.Renewed:
+		left, held := le.confirm(r.sent, r.now, r.grants[i].TTL)
+		if !held {
+			return 0, nil
+		}
+		le.plan.failures.Store(0)
+		le.plan.alone.Store(false)
+		if !le.cfg.traced() {
+			return 0, nil
+		}
+		took, batch := r.now.Since(r.sent), len(r.grants)
+		return 0, func() {
+			emit(le.cfg, func(t *Trace) func(RenewedEvent) { return t.Renewed },
+				RenewedEvent{LeaseInfo: le.info(), Took: took, Margin: left, Batch: batch})
+		}
+	case driver.Lost:
+		le.lose(LostTaken)
+		return 0, nil
+	}
+	if le.Err() != nil {
+		return 0, nil
+	}
+	err := r.failure()
+	le.failed(err)
+	failures := int(le.plan.failures.Add(1))
+	left, _ := le.remaining(r.now)
+	pause := min(le.renewEvery()/8*time.Duration(min(failures, 4)), left/3)
+	return max(time.Duration(share*float64(pause)), time.Millisecond), func() {
+		emit(le.cfg, func(t *Trace) func(RenewalFailedEvent) { return t.RenewalFailed },
+			RenewalFailedEvent{LeaseInfo: le.info(), Err: err, Failures: failures, Left: left})
+	}
 }
 
 // attemptTimeout returns the timeout for a request that renews the leases in the slice batch: the shortest timeout of

@@ -64,6 +64,17 @@ func (c trusted) scope(ctx context.Context) (scope context.Context, leave func()
 	}
 }
 
+// run calls fn with a context of the leases. It then calls release with the error of fn, and returns the result. If fn
+// panics, that error is nil.
+func (c trusted) run(ctx context.Context, fn func(context.Context) error, release func(error) error) (err error) {
+	inner, leave := c.scope(ctx)
+	defer func() {
+		leave()
+		err = release(err)
+	}()
+	return fn(inner)
+}
+
 func (c trusted) Value(key any) any {
 	if key == (leaseKey{}) {
 		return c.leases

@@ -179,6 +179,14 @@ func (e *LostError) Error() string {
 // Is reports whether target is [ErrLost] or [ErrNotHeld].
 func (e *LostError) Is(target error) bool { return target == ErrLost || target == ErrNotHeld }
 
+// addLoss returns err, joined with ended if ended is an [ErrLost] and err is not.
+func addLoss(err, ended error) error {
+	if errors.Is(ended, ErrLost) && !errors.Is(err, ErrLost) {
+		return oneline.Join(err, ended)
+	}
+	return err
+}
+
 // LostReason says how a loss was noticed.
 type LostReason uint8
 

@@ -112,7 +112,7 @@ func (g *gathering) tryMissing() (failed string, err error) {
 	}
 	errs := g.tryEach(missing)
 	for i, name := range missing {
-		if errs[i] != nil && (err == nil || errors.Is(err, ErrHeld) && !errors.Is(errs[i], ErrHeld)) {
+		if outweighs(errs[i], err) {
 			failed, err = name, errs[i]
 		}
 	}

@@ -69,7 +69,6 @@ func inheritFrom(ctx context.Context, from inherit.Lease) (*Lease, error) {
 		return nil, err
 	}
 	a.nonce = from.Nonce // with the nonce of its grant, a store grants the same lease again
-	a.doubt.nonce = from.Nonce
 	lease, err := a.run(a.try)
 	if err != nil {
 		_ = parent.Release(ctx, driver.Grant{Key: a.key, Nonce: a.nonce, Token: from.Token}) // ends the connection

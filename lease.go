@@ -10,7 +10,6 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/clock"
-	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Token is a fencing token: each grant of a name has a larger token than the grant before it. Zero is never a valid
@@ -39,9 +38,8 @@ type Lease struct {
 	recording     bool          // true if the release records the tick
 	neverReturned bool          // true if no caller ever had the lease, so MinHold does not apply
 
-	session      context.Context // the store's session that the lease is tied to; nil if there is none
-	stopWatching func() bool     // ends the watch of the session
-	ending       *ending         // the last call of ReleaseWith that has begun; nil if there was none
+	stopWatching func() bool // ends the watch of the grant's session
+	ending       *ending     // the last call of ReleaseWith that has begun; nil if there was none
 
 	releasing chan struct{} // closed when the release is over; nil before the first call of Release, and guarded by mu
 	released  error         // the result of the release, when it is over
@@ -137,28 +135,18 @@ func (le *Lease) Renew(ctx context.Context) error {
 }
 
 // run calls fn with a context of the lease, and then releases the lease. Do uses it.
-func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
-	inner, leave := le.ctx.scope(ctx)
-	defer func() {
-		leave()
-		released := le.Release(ctx)
-		if errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
-			err = oneline.Join(err, released)
-		}
-	}()
-	return fn(inner, le)
+func (le *Lease) run(ctx context.Context, fn func(context.Context, *Lease) error) error {
+	return le.ctx.run(ctx, func(inner context.Context) error { return fn(inner, le) }, func(err error) error {
+		return addLoss(err, le.Release(ctx))
+	})
 }
 
 // reenter calls fn for a nested Do with the option [Reenter]. It does not release the lease, because the outer Do
 // does so.
 func (le *Lease) reenter(ctx context.Context, fn func(context.Context, *Lease) error) error {
-	inner, leave := le.ctx.scope(ctx)
-	defer leave()
-	err := fn(inner, le)
-	if ended := le.Err(); errors.Is(ended, ErrLost) && !errors.Is(err, ErrLost) {
-		err = oneline.Join(err, ended)
-	}
-	return err
+	return le.ctx.run(ctx, func(inner context.Context) error { return fn(inner, le) }, func(err error) error {
+		return addLoss(err, le.Err())
+	})
 }
 
 // left returns how long the lease is still trusted. The caller holds mu.
@@ -237,7 +225,7 @@ func (le *Lease) expire(now clock.Instant) bool {
 		return false
 	}
 	if le.left(now) > 0 {
-		over := le.session != nil && le.session.Err() != nil
+		over := le.grant.Session != nil && le.grant.Session.Err() != nil
 		if over {
 			le.err = le.lost(LostSession)
 		}
@@ -337,13 +325,12 @@ func (le *Lease) tellLost(now clock.Instant) {
 
 // watch marks le as lost as soon as its session ends.
 func (le *Lease) watch() {
-	if le.locker.sessions == nil {
+	if le.grant.Session == nil {
 		return
 	}
-	session := le.locker.sessions.Session(le.grant)
-	stop := context.AfterFunc(session, func() { le.lose(LostSession) })
+	stop := context.AfterFunc(le.grant.Session, func() { le.lose(LostSession) })
 	le.mu.Lock()
-	le.session, le.stopWatching = session, stop
+	le.stopWatching = stop
 	over := le.err != nil
 	le.mu.Unlock()
 	if over {
@@ -365,7 +352,7 @@ func (le *Lease) unwatch() {
 // the lock while the holder hangs. After any other loss, the holder may still be working, and the store may still keep
 // the lock for it. endSession then leaves the lock in the store until the holder calls Release.
 func (le *Lease) endSession(reason LostReason) (tell func()) {
-	if le.locker.sessions != nil && reason == LostMaxHold {
+	if le.grant.Session != nil && reason == LostMaxHold {
 		return le.locker.janitor.take(le.leftover())
 	}
 	return func() {}

@@ -2,7 +2,6 @@ package rowlock
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -110,14 +109,8 @@ func (ls *Leases) Release(ctx context.Context) error {
 }
 
 // run calls fn for DoAll and releases the leases.
-func (ls *Leases) run(ctx context.Context, fn func(context.Context, *Leases) error) (err error) {
-	inner, leave := ls.ctx.scope(ctx)
-	defer func() {
-		leave()
-		released := ls.Release(ctx)
-		if errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
-			err = oneline.Join(err, released)
-		}
-	}()
-	return fn(inner, ls)
+func (ls *Leases) run(ctx context.Context, fn func(context.Context, *Leases) error) error {
+	return ls.ctx.run(ctx, func(inner context.Context) error { return fn(inner, ls) }, func(err error) error {
+		return addLoss(err, ls.Release(ctx))
+	})
 }

@@ -19,11 +19,10 @@ import (
 // store. A Locker keeps no data for a name that nobody holds or waits for.
 type Locker struct {
 	backend  driver.Backend
-	notifier driver.Notifier // this field and the next four are nil if the backend does not implement their interface
+	notifier driver.Notifier // this field and the next three are nil if the backend does not implement their interface
 	awaiter  driver.Awaiter
-	sessions driver.Session
 	batcher  driver.Batcher
-	handing  driver.HandOverer // also nil if grants end with a connection, or if the store has a queue of waiters
+	handing  driver.HandOverer // also nil if the store has a queue of waiters
 	caps     driver.Capabilities
 	cfg      *settings
 	clock    clock.Clock
@@ -62,19 +61,13 @@ func newLocker(backend driver.Backend, now clock.Clock, opts []Option) (*Locker,
 	}
 	l.notifier, _ = backend.(driver.Notifier)
 	l.awaiter, _ = backend.(driver.Awaiter)
-	l.sessions, _ = backend.(driver.Session)
 	l.batcher, _ = backend.(driver.Batcher)
-	if l.awaiter == nil && l.sessions == nil {
+	if l.awaiter == nil {
 		l.handing, _ = backend.(driver.HandOverer)
 	}
 	cfg, err := settings{ttl: defaultTTL, holder: defaultHolder()}.merge(opts, l.caps)
 	if err != nil {
 		return nil, err
-	}
-	for _, unmet := range cfg.require {
-		if err := unmet(l.caps); err != nil {
-			return nil, fmt.Errorf("rowlock: backend %s: %w", l.caps.Backend, err)
-		}
 	}
 	l.cfg = &cfg
 	l.closing, l.close = context.WithCancel(context.Background())
@@ -122,10 +115,7 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...Option) (*Lea
 	if err != nil {
 		return nil, err
 	}
-	if a.cfg.waitSet && a.cfg.wait == 0 {
-		return a.run(a.try)
-	}
-	return a.run(a.wait)
+	return a.run(a.acquire)
 }
 
 // TryAcquire makes one attempt to acquire name, and does not wait for other holders or waiters. It returns a lease,
@@ -249,11 +239,6 @@ func (l *Locker) configure(opts []Option) (*settings, error) {
 	merged, err := cfg.merge(opts, l.caps)
 	if err != nil {
 		return nil, err
-	}
-	for _, unmet := range merged.require {
-		if err := unmet(l.caps); err != nil {
-			return nil, fmt.Errorf("rowlock: backend %s: %w", l.caps.Backend, err)
-		}
 	}
 	return &merged, nil
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // maxTick is the limit of a tick, in bytes.
@@ -132,11 +130,7 @@ func forTick(tick string) Option { return func(s *settings) { s.tick = tick } }
 
 // unlessDone acquires the name, and releases it at once if the tick is done.
 func (a *acquisition) unlessDone() (*Lease, error) {
-	acquire := a.wait
-	if a.cfg.waitSet && a.cfg.wait == 0 {
-		acquire = a.try
-	}
-	le, err := acquire()
+	le, err := a.acquire()
 	if err != nil || !IsDone(le.grant.Done, a.cfg.tick) {
 		return le, err
 	}
@@ -148,23 +142,18 @@ func (a *acquisition) unlessDone() (*Lease, error) {
 func (le *Lease) Tick() string { return le.cfg.tick }
 
 // runOnce calls fn for Once. It releases the lease, and records the tick if fn returns nil.
-func (le *Lease) runOnce(ctx context.Context, fn func(context.Context, *Lease) error) (err error) {
-	inner, leave := le.ctx.scope(ctx)
+func (le *Lease) runOnce(ctx context.Context, fn func(context.Context, *Lease) error) error {
 	succeeded := false
-	defer func() {
-		leave()
+	return le.ctx.run(ctx, func(inner context.Context) error {
+		err := fn(inner, le)
+		succeeded = err == nil
+		return err
+	}, func(err error) error {
 		if succeeded {
-			err = le.ReleaseDone(ctx)
-			return
+			return le.ReleaseDone(ctx)
 		}
-		released := le.Release(ctx)
-		if errors.Is(released, ErrLost) && !errors.Is(err, ErrLost) {
-			err = oneline.Join(err, released)
-		}
-	}()
-	err = fn(inner, le)
-	succeeded = err == nil
-	return err
+		return addLoss(err, le.Release(ctx))
+	})
 }
 
 // record makes the release record the tick, if the lease is still held.

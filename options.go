@@ -201,8 +201,8 @@ func (s settings) merge(opts []Option, caps driver.Capabilities) (settings, erro
 	return s, s.suits(caps)
 }
 
-// suits returns an error if the backend cannot support an option. A backend may limit the TTL. A backend whose grants
-// end with a session supports neither MinHold nor HandoverDelay.
+// suits returns an error if the backend cannot support an option, or does not meet a [Require]. A backend may limit the
+// TTL. A backend whose grants end with a session supports neither MinHold nor HandoverDelay.
 func (s *settings) suits(caps driver.Capabilities) error {
 	if caps.MaxTTL > 0 && s.ttl > caps.MaxTTL {
 		return fmt.Errorf("rowlock: TTL(%s): backend %s grants for no longer than its MaxTTL of %s: set a shorter TTL, or a longer MaxTTL in every program that shares the locks", s.ttl, caps.Backend, caps.MaxTTL)
@@ -225,6 +225,11 @@ func (s *settings) suits(caps driver.Capabilities) error {
 		}
 		if caps.Sessions && o.value > 0 {
 			return fmt.Errorf("rowlock: %s(%s): backend %s cannot keep a name unavailable after its lock has ended: use sqllock for such locks", o.name, o.value, caps.Backend)
+		}
+	}
+	for _, unmet := range s.require {
+		if err := unmet(caps); err != nil {
+			return fmt.Errorf("rowlock: backend %s: %w", caps.Backend, err)
 		}
 	}
 	return nil
@@ -344,12 +349,3 @@ func Fenced(guard Sealer) Option {
 }
 
 var errNoGuard = errors.New("rowlock: Fenced(nil): want a guard")
-
-// grantSealer is implemented by a guard whose marks the backend can raise as part of a grant, if the guard and the
-// backend use the same database handle and table.
-type grantSealer interface {
-	// SealPlace returns the place where the guard stores its marks, and the token domain of name. The parameter store
-	// is the name of the backend that grants the tokens. The parameter asked is the guard that was given to [Fenced].
-	// If asked is another guard that embeds this guard, SealPlace returns the zero Place.
-	SealPlace(asked Sealer, store, name string) (place driver.Place, domain string)
-}

@@ -7,42 +7,42 @@ import (
 	"github.com/rowlock/rowlock/internal/clock"
 )
 
-// progress is what the first waiter has reached in the store with its requests. If that waiter gives up while it rests,
-// the next waiter continues from there. So the store need not withdraw a recorded request, and then record the
-// same request of the next waiter.
+// progress is what an acquisition has reached in the store with its requests. If the first waiter gives up while it
+// rests, the next waiter continues from there with the same nonce. So the store need not withdraw a recorded request,
+// and then record the same request of the next waiter.
 type progress struct {
-	nonce    driver.Nonce // the nonce of the recorded request; the next waiter has not sent its own nonce yet
-	recorded bool
-	pending  clock.Instant
-	answered clock.Instant
-	held     *HeldError
-	refusal  *driver.Held
+	nonce    driver.Nonce
+	recorded bool          // true if the store has recorded a request: to grant it later, or to keep out readers
+	pending  clock.Instant // just before the first request that may still be granted was sent; zero if there is no such request
+	answered clock.Instant // when the store last replied without an error; before its first reply, when the first request was sent
+	held     *HeldError    // the last refusal
+	refusal  *driver.Held  // the reply to the last request if it was a refusal, else nil
 	poll     poll
-	due      time.Time // when the next request is due
+	due      time.Time // when the next request is due, while the waiter rests; else zero
+}
+
+// mayBeGranted is called for each request that the store may still grant, and records when the first of them was sent.
+// A request without a reply is such a request, because the store may have recorded it.
+func (p *progress) mayBeGranted(sent clock.Instant) {
+	if p.pending == (clock.Instant{}) {
+		p.pending = sent
+	}
 }
 
 // resign leaves the progress of a waiter that gives up to the next waiter, if possible. Otherwise giveUp withdraws the
 // recorded request.
 func (w *waiter) resign() {
 	rested := !w.due.IsZero() && w.doubt.requests == 0 && w.err == nil
-	if rested && w.place.leaveToNext(progress{w.nonce, w.recorded, w.pending, w.answered, w.held, w.refusal, w.poll, w.due}) {
+	if rested && w.place.leaveToNext(w.progress) {
 		w.recorded, w.pending = false, clock.Instant{}
 		return
 	}
 	if w.attempts == 0 && !w.recorded { // leaves first, so that nothing is left to this waiter later
 		w.place.leave()
 		if left := w.place.takeProgress(); left != nil {
-			w.continues(left)
+			w.progress = *left
 		}
 	}
-}
-
-// continues takes over the progress of the previous first waiter. It returns when the next request is due.
-func (w *waiter) continues(left *progress) (due time.Time) {
-	w.nonce, w.doubt.nonce = left.nonce, left.nonce
-	w.recorded, w.pending, w.answered = left.recorded, left.pending, left.answered
-	w.held, w.refusal, w.poll = left.held, left.refusal, left.poll
-	return left.due
 }
 
 // sameRequest reports whether two acquisitions ask the store for the same grant.

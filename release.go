@@ -1,14 +1,18 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/backoff"
 	"github.com/rowlock/rowlock/internal/clock"
+	"github.com/rowlock/rowlock/internal/crew"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
@@ -160,49 +164,6 @@ func (le *Lease) endedBy(ctx context.Context, e *ending) bool {
 	}
 }
 
-// mayHandOver reports whether a hand-over within this process is allowed.
-func (le *Lease) mayHandOver(now clock.Instant) bool {
-	began := le.series.began
-	if le.series.handed == 0 {
-		began = le.granted
-	}
-	return le.locker.handing != nil && !le.grant.Shared && le.cfg.tick == "" && le.locker.closing.Err() == nil &&
-		le.series.handed < mostHanded && now.Since(began) < longestSeries &&
-		(le.grant.MinHold == 0 || now.Since(le.granted) > le.grant.MinHold)
-}
-
-// handOver ends the lease and grants its name to a waiter in one request. It repeats the request once if the
-// reply is missing. It always sends the result to the waiter, even if the backend panics.
-func (le *Lease) handOver(ctx context.Context, to *successor) (h handOver) {
-	h = handOver{series: le.series, first: le.locker.clock(), err: errNoOutcome}
-	defer func() { to.result <- h }()
-	if h.series.handed == 0 {
-		h.series.began = le.granted
-	}
-	h.series.handed++
-	for {
-		h.requests++
-		h.sent = le.locker.clock()
-		h.unknown++
-		h.grant, h.err = le.askHandOver(ctx, to.request)
-		if answered(h.err) {
-			h.unknown--
-			return h
-		}
-		if h.requests == 2 || !backoff.Sleep(ctx, backoff.Jitter(10*time.Millisecond)) {
-			return h
-		}
-	}
-}
-
-// askHandOver makes one attempt to hand the lease over. Its timeout leaves time for a second attempt and for a
-// release.
-func (le *Lease) askHandOver(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout(le.grant.TTL)/3)
-	defer cancel()
-	return le.locker.handing.HandOver(ctx, le.grant, r)
-}
-
 var errEffect = errors.New("the store no longer has the lease; an earlier request without a reply may have released it")
 
 // releaseInStore releases the lease in the store, and retries until ctx ends. The function first sends the first
@@ -257,27 +218,154 @@ func (le *Lease) leftover() leftover {
 	return leftover{cfg: le.cfg, grant: grant, since: le.sent, certain: true}
 }
 
-// headStart is the delay after which wakeNext wakes the first waiter of this process after a series of hand-overs.
-// Meanwhile the store's notification can reach the waiters of other processes. A notification takes less time than
-// headStart on a machine that is not overloaded.
-const headStart = 5 * time.Millisecond
-
-// lastRound returns the queue's round if le ends a series of hand-overs, and 0 otherwise.
-func (le *Lease) lastRound() uint64 {
-	if le.series.handed == 0 {
-		return 0
-	}
-	return le.locker.queues.round(le.grant.Key)
+// release is the first call that releases a lease. It has begun when no other call can begin, and when the lease is no
+// longer trusted.
+type release struct {
+	lease  *Lease
+	began  clock.Instant
+	before error      // why the lease had ended earlier; nil if this release ends it
+	other  *ending    // a ReleaseWith that has begun; nil if there is none
+	to     *successor // the waiter that receives the lease; nil if the store must release it
+	round  uint64
+	first  func(context.Context) error // sends the first request that releases the lease
 }
 
-// wakeNext wakes the first waiter of this process, because the name may be free. After a series of hand-overs,
-// waiters of other processes get a chance to acquire first, if the store can notify them. So wakeNext then wakes
-// the waiter only after headStart, and only if nothing has woken it in that round.
-func (le *Lease) wakeNext(round uint64) {
-	queues, key := &le.locker.queues, le.grant.Key
-	if le.series.handed > 0 && le.locker.Capabilities().Wakes && queues.storeNotifies(key) {
-		time.AfterFunc(headStart, func() { queues.wakeIn(round, key) })
+// beginRelease begins to release the lease. It sends nothing. It returns nil if an earlier call has begun.
+func (le *Lease) beginRelease() *release {
+	now := le.locker.clock()
+	le.mu.Lock()
+	if le.releasing != nil {
+		le.mu.Unlock()
+		return nil
+	}
+	le.releasing = make(chan struct{})
+	late := le.expire(now)
+	r := &release{lease: le, began: now, before: le.err, other: le.ending, first: le.askRelease}
+	if r.before == nil {
+		le.err = ErrReleased
+	}
+	ended := le.err
+	le.mu.Unlock()
+	if late {
+		le.ended()
+	}
+	le.unwatch()
+	le.ctx.end(ended) // the goroutine that marked the loss may not have ended the context yet
+	le.locker.renewals.remove(le)
+	r.round = le.lastRound()
+	if r.before == nil && r.other == nil && le.mayHandOver(now) {
+		r.to = le.locker.queues.takeSuccessor(le.grant.Key)
+	}
+	return r
+}
+
+// awaitRelease waits until the release is over, and returns its error.
+func (le *Lease) awaitRelease() error {
+	le.mu.Lock()
+	over := le.releasing
+	le.mu.Unlock()
+	<-over
+	return le.released
+}
+
+// run releases the lease, and returns a function that emits the trace events.
+func (r *release) run(ctx context.Context) (tell func()) {
+	le := r.lease
+	returned := false
+	defer func() {
+		if !returned { // the backend panicked
+			le.released = &opError{"release", le.grant.Key, ErrUnknown, errNoOutcome}
+		}
+		close(le.releasing)
+	}()
+	var found LostReason // not zero if the store reported the loss in reply to this release
+	err, handed := r.before, false
+	if r.before == nil {
+		if !le.endedBy(ctx, r.other) {
+			handed, err = r.handOverOrRelease(ctx)
+			found = lostReason(err)
+		}
+	} else if reason := lostReason(r.before); reason != LostTaken && reason != LostSession {
+		le.locker.janitor.resolve(le.leftover()) // frees the name earlier if the store is reachable again
+	}
+	if le.doubt.requests > 0 {
+		le.locker.janitor.resolve(le.doubt.leftover(le.cfg, le.leftover().grant))
+	}
+	if !handed {
+		le.wakeNext(r.round)
+	}
+	le.released, returned = err, true
+	return func() {
+		held := r.began.Since(le.granted)
+		if found != 0 {
+			emit(le.cfg, func(t *Trace) func(LostEvent) { return t.Lost }, LostEvent{le.info(), found, held, le.ctx})
+		}
+		emit(le.cfg, func(t *Trace) func(ReleasedEvent) { return t.Released }, ReleasedEvent{le.info(), held, err, le.ctx})
+	}
+}
+
+// limited returns a context that ends after the given time, or when Close of the Locker no longer waits.
+func (le *Lease) limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	stop := context.AfterFunc(le.locker.closeLimit, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// releaseAll releases several leases of one Locker at the same time, and returns the error of each. If the backend is a
+// [driver.Batcher], the first requests are one batch.
+func releaseAll(ctx context.Context, all []*Lease) []error {
+	ctx = context.WithoutCancel(ctx)
+	releases := make([]*release, len(all))
+	for i, le := range all {
+		releases[i] = le.beginRelease()
+	}
+	together(ctx, releases)
+	errs := make([]error, len(all))
+	crew.Together(len(all), func(i int) {
+		if releases[i] != nil {
+			releases[i].run(ctx)()
+		}
+		errs[i] = all[i].awaitRelease()
+	}, func() {})
+	return errs
+}
+
+// together makes one batch of the first requests of all releases that only send a release. The first of these
+// releases sends the batch, and the others wait for its reply.
+func together(ctx context.Context, releases []*release) {
+	var members []*release
+	for _, r := range releases {
+		if r != nil && r.before == nil && r.other == nil && r.to == nil {
+			members = append(members, r)
+		}
+	}
+	if len(members) < 2 || members[0].lease.locker.batcher == nil {
 		return
 	}
-	queues.wake(key)
+	slices.SortFunc(members, func(a, b *release) int { return cmp.Compare(a.lease.Name(), b.lease.Name()) })
+	grants := make([]driver.Grant, len(members))
+	for i, r := range members {
+		grants[i] = r.lease.leftover().grant
+	}
+	send := sync.OnceValue(func() []error {
+		le := members[0].lease
+		ctx, cancel := le.limited(ctx, callTimeout(le.grant.TTL)/3)
+		defer cancel()
+		errs := le.locker.batcher.ReleaseEach(ctx, grants)
+		if len(errs) != len(grants) {
+			errs = slices.Repeat([]error{errBatchSize}, len(grants))
+		}
+		return errs
+	})
+	for i, r := range members {
+		r.first = func(ctx context.Context) error {
+			if err := send()[i]; !driver.IsNotApplied(err) {
+				return err
+			}
+			return r.lease.askRelease(ctx)
+		}
+	}
 }

@@ -264,45 +264,6 @@ func (r *renewals) renew(batch []*Lease) {
 	}
 }
 
-// settle applies the outcome of a request to renew le. The parameter term is the requested TTL. settle returns the
-// delay before the next attempt, and a function that emits the trace event, or nil if there is no event. A delay of zero
-// means the usual delay.
-func (r *renewals) settle(le *Lease, outcome driver.Outcome, term time.Duration, err error, sent, now clock.Instant, batch int, share float64) (time.Duration, func()) {
-	switch outcome {
-	case driver.Renewed:
-		left, held := le.confirm(sent, now, term)
-		if !held {
-			return 0, nil
-		}
-		le.plan.failures.Store(0)
-		le.plan.alone.Store(false)
-		if !le.cfg.traced() {
-			return 0, nil
-		}
-		return 0, func() {
-			emit(le.cfg, func(t *Trace) func(RenewedEvent) { return t.Renewed },
-				RenewedEvent{LeaseInfo: le.info(), Took: now.Since(sent), Margin: left, Batch: batch})
-		}
-	case driver.Lost:
-		le.lose(LostTaken)
-		return 0, nil
-	}
-	if le.Err() != nil {
-		return 0, nil
-	}
-	if err == nil {
-		err = errNoOutcome
-	}
-	le.failed(err)
-	failures := int(le.plan.failures.Add(1))
-	left, _ := le.remaining(now)
-	pause := min(le.renewEvery()/8*time.Duration(min(failures, 4)), left/3)
-	return max(time.Duration(share*float64(pause)), time.Millisecond), func() {
-		emit(le.cfg, func(t *Trace) func(RenewalFailedEvent) { return t.RenewalFailed },
-			RenewalFailedEvent{LeaseInfo: le.info(), Err: err, Failures: failures, Left: left})
-	}
-}
-
 // replied schedules le after the reply to a request of the scheduler.
 func (r *renewals) replied(le *Lease, retry time.Duration, now clock.Instant) {
 	r.mu.Lock()
@@ -346,30 +307,18 @@ func (r *renewals) renewNow(ctx context.Context, le *Lease) error {
 	if err := r.ask(le); err != nil {
 		return err
 	}
-	sent := r.locker.clock()
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout([]*Lease{le}, sent))
-	defer cancel()
-	grant := le.renewalRequest(sent)
-	outcomes, err := r.locker.backend.Renew(ctx, []driver.Grant{grant})
-	now := r.locker.clock()
-	outcome := driver.Unknown
-	if err == nil && len(outcomes) == 1 {
-		outcome = outcomes[0]
-	}
-	retry, tell := r.settle(le, outcome, grant.TTL, err, sent, now, 1, jitterShare())
+	reply := r.locker.askRenewal(ctx, []*Lease{le})
+	retry, tell := reply.settle(0, le, jitterShare())
 	if tell != nil {
 		defer tell()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	le.plan.answered()
-	if outcome == driver.Unknown {
-		if err == nil {
-			err = errNoOutcome
-		}
-		return &opError{"renew", le.grant.Key, ErrUnknown, err}
+	if reply.outcome(0) == driver.Unknown {
+		return &opError{"renew", le.grant.Key, ErrUnknown, reply.failure()}
 	}
-	r.replan(le, retry, now)
+	r.replan(le, retry, reply.now)
 	return nil
 }
 

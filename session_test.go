@@ -32,12 +32,16 @@ func newSessions(t *testing.T, store *memlock.Backend) (*sessions, context.Cance
 	return &sessions{store, ctx, make(chan driver.Request), make(chan error)}, end
 }
 
-func (s *sessions) Session(driver.Grant) context.Context { return s.connection }
+func (s *sessions) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := s.Backend.Acquire(ctx, r)
+	g.Session = s.connection
+	return g, err
+}
 
 func (s *sessions) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	var held *driver.Held
 	if !r.Waiting {
-		g, err := s.Backend.Acquire(ctx, r)
+		g, err := s.Acquire(ctx, r)
 		if !errors.As(err, &held) {
 			return g, err
 		}
@@ -53,7 +57,7 @@ func (s *sessions) Await(ctx context.Context, r driver.Request, wait func(*drive
 		if err != nil {
 			return driver.Grant{}, err
 		}
-		return s.Backend.Acquire(ctx, r)
+		return s.Acquire(ctx, r)
 	case <-ctx.Done():
 		return driver.Grant{}, ctx.Err()
 	}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/rowlock/rowlock/internal/crew"
@@ -33,8 +32,8 @@ func Slots(name string, n int) []string {
 //
 // AcquireAny tries each name once, starting with a random one. If all are held, it waits for all of them at the same
 // time, and keeps the first grant. If other callers of this Locker already wait for each of the names, AcquireAny
-// waits behind them without trying. In rare cases the store grants two names at the same time. Then a background task
-// releases the second name at once.
+// waits behind them without trying. In rare cases the store grants two names at the same time. Then AcquireAny
+// releases the second name before it returns.
 //
 // The options, ctx and the errors are those of [Locker.Acquire]. An [ErrHeld] has the [*HeldError] of one of the names.
 // The event AcquireFailed is reported once for the call, and the other events once for each name.
@@ -61,6 +60,12 @@ func checkNames(which string, names []string) error {
 		}
 	}
 	return nil
+}
+
+// outweighs reports whether a call with several names returns the error err of one name rather than the error other of
+// another. A refusal is returned only if there is no other failure.
+func outweighs(err, other error) bool {
+	return err != nil && (other == nil || errors.Is(other, ErrHeld) && !errors.Is(err, ErrHeld))
 }
 
 // abandon releases the leases of a call that returns none of them to its caller.
@@ -93,14 +98,7 @@ type contest struct {
 	opts    []Option
 	started time.Time
 	all     []*acquisition // one for each name; nil before the first attempt
-	won     atomic.Bool
 }
-
-// wins reports whether a granted acquisition may keep its grant. An acquisition without a contest always may.
-func (c *contest) wins() bool { return c == nil || c.won.CompareAndSwap(false, true) }
-
-// lost reports whether another acquisition of the contest was granted.
-func (c *contest) lost() bool { return c != nil && c.won.Load() }
 
 // run returns the acquisition that was granted.
 func (c *contest) run() (*acquisition, error) {
@@ -156,7 +154,7 @@ func (c *contest) enter(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		a.contest, a.started = c, c.started
+		a.started = c.started
 		all = append(all, a)
 	}
 	c.all = all
@@ -207,8 +205,9 @@ func (c *contest) race() (*acquisition, error) {
 	for i, a := range c.all {
 		switch {
 		case errs[i] == nil:
+			abandon(ctx, c.all[i+1:]) // the store may have granted two names at the same time
 			return a, nil
-		case err == nil || errors.Is(err, ErrHeld) && !errors.Is(errs[i], ErrHeld):
+		case outweighs(errs[i], err):
 			err = errs[i]
 		}
 	}

@@ -204,6 +204,38 @@ func TestAnyWithLostReplies(t *testing.T) {
 	}
 }
 
+// Promise 5 of docs/guarantees.md: if the store grants two names at the same time, AcquireAny keeps one of them.
+func TestAnyKeepsOneOfTwoGrants(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		names := rowlock.Slots("gpu", 2)
+		l := locker(t, store)
+		a, b := acquire(t, l, names[0]), acquire(t, l, names[1])
+		both := make(chan struct{})
+		var acquired, released atomic.Int32
+		other := locker(t, store, rowlock.MinHold(time.Hour), rowlock.Tracing(&rowlock.Trace{
+			Acquired: func(rowlock.AcquiredEvent) { // returns after the second grant, so that neither grant is late
+				if acquired.Add(1) == 2 {
+					close(both)
+				}
+				<-both
+			},
+			Released: func(rowlock.ReleasedEvent) { released.Add(1) },
+		}))
+		got := anyOf(background, other, names)
+		require.NoError(t, a.Release(background))
+		require.NoError(t, b.Release(background))
+		result := receive(t, got)
+		require.NoError(t, result.err)
+		assert.Equal(t, 1, held(t, store))
+		assert.EqualValues(t, 1, released.Load())
+		for _, name := range names {
+			if name != result.lease.Name() {
+				acquire(t, l, name) // MinHold does not apply to a lease that no caller has had
+			}
+		}
+	})
+}
+
 // anySealer is a guard that counts its seals. Each seal fails with err.
 type anySealer struct {
 	seals atomic.Int32

@@ -20,11 +20,9 @@ var errWaitOver = errors.New("wait is over")
 type waiter struct {
 	*acquisition
 	place      *place
-	poll       poll
 	bound      context.Context // ends when the wait does; nil until the wait begins
 	unbind     func()
 	subscribed bool
-	due        time.Time // when the next request is due, if the wait ended while the waiter rested; else zero
 }
 
 // limit returns a context that ends when the caller's context does, when its Wait is over, or when the locker is
@@ -67,13 +65,25 @@ func (w *waiter) reachFront() (*Lease, verdict) {
 	left := w.place.takeProgress()
 	switch {
 	case left != nil:
-		return w.rest(time.Until(w.continues(left)))
+		w.progress = *left
+		return w.rest(time.Until(w.due))
 	case ctx.Err() != nil:
 		return nil, stop
 	case w.behindHolder():
 		return w.rest(w.poll.next(nil, byHolder))
 	}
 	return nil, again
+}
+
+// waiting emits the event Waiting once.
+func (w *waiter) waiting(ahead int) {
+	if w.waitReported {
+		return
+	}
+	w.waitReported = true
+	w.tell(func() {
+		emit(w.cfg, func(t *Trace) func(WaitingEvent) { return t.Waiting }, WaitingEvent{lockInfo(w.key, w.cfg.holder), ahead})
+	})
 }
 
 // askAndRest sends one request, and rests if it is refused.
@@ -182,7 +192,7 @@ func (w *waiter) wokenBy(waited bool) waker {
 
 // rest waits until d has passed, the waiter is woken, its wait ends, or a release hands the name over.
 func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
-	due := time.Now().Add(d)
+	w.due = time.Now().Add(d)
 	ctx, timer := w.limit(), time.NewTimer(d)
 	defer timer.Stop()
 	for {
@@ -194,7 +204,7 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 		select {
 		case <-timer.C:
 		case <-w.place.woken:
-			due = time.Now()
+			w.due = time.Now()
 		case <-ctx.Done():
 		case o := <-result:
 			if le, next := w.acceptHandOver(o); next != refused {
@@ -208,43 +218,11 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 			}
 		}
 		if ctx.Err() != nil {
-			w.due = due
 			return nil, stop
 		}
+		w.due = time.Time{}
 		return nil, again
 	}
-}
-
-// successor offers the waiter to the releases of this process, so that a release can hand the name over to it. If the
-// waiter must send its own request, successor returns nil. That is so if the grant must seal, be shared or return the
-// recorded tick, because a hand-over does none of these. It is also so if the store may still grant an earlier request
-// of the waiter, because the waiter could not tell that grant from the grant of a hand-over.
-func (w *waiter) successor() *successor {
-	r := w.request()
-	if w.locker.handing == nil || w.doubt.requests > 0 || r.Seal != "" || r.Shared || w.cfg.tick != "" {
-		return nil
-	}
-	h := &successor{r, make(chan handOver, 1)}
-	w.place.rests(h)
-	return h
-}
-
-// acceptHandOver records the result of a hand-over.
-func (w *waiter) acceptHandOver(o handOver) (*Lease, verdict) {
-	if w.attempts == 0 {
-		w.answered = o.first
-	}
-	w.attempts += o.requests
-	now := w.locker.clock()
-	if o.err == nil {
-		return w.granted(o.grant, o.sent, o.sent, now, o.series)
-	}
-	if o.unknown == 0 {
-		return nil, refused
-	}
-	w.doubt.requests, w.doubt.last = w.doubt.requests+o.unknown, o.sent
-	w.mayBeGranted(o.first)
-	return nil, again
 }
 
 // Bounds of the delay between two requests of a waiter.
@@ -323,44 +301,4 @@ func listed(held *driver.Held) time.Duration {
 		pause = min(pause, held.ExpiresIn+backoff.Jitter(jitter))
 	}
 	return pause
-}
-
-// These constants limit a series of hand-overs. During a series the name never becomes free, so no other process can
-// acquire it. With a larger mostHanded, waiters of other processes would wait longer when holds are short, and few
-// requests would be saved. With a smaller mostHanded, the requests that begin and end a series would be more frequent.
-// longestSeries limits a series of long holds, where one more request does not matter.
-const (
-	longestSeries = 100 * time.Millisecond
-	mostHanded    = 16
-)
-
-// series counts the successive hand-overs that led to a lease. It is zero for a lease that was requested from the
-// store.
-type series struct {
-	began  clock.Instant // when the first lease of the series was requested from the store
-	handed int
-}
-
-// successor is the first waiter for a name, in the time between two of its requests. A release may take the waiter. It
-// then tries to hand the name over, and sends the waiter the result.
-type successor struct {
-	request driver.Request
-	result  chan handOver // has capacity for one
-}
-
-// handOver is the result of a hand-over.
-type handOver struct {
-	grant    driver.Grant
-	series   series        // the series that the grant is part of
-	requests int           // requests sent
-	first    clock.Instant // just before the first request was sent
-	sent     clock.Instant // just before the last request was sent
-	err      error         // nil if the name was granted to the waiter
-	unknown  int           // requests without a reply
-}
-
-// answered reports whether the outcome of a hand-over is known.
-func answered(err error) bool {
-	var held *driver.Held
-	return err == nil || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld) || driver.IsNotApplied(err)
 }

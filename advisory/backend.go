@@ -34,7 +34,6 @@ type store struct {
 var (
 	_ driver.Backend  = (*Backend)(nil)
 	_ driver.Awaiter  = (*Backend)(nil)
-	_ driver.Session  = (*Backend)(nil)
 	_ driver.Operator = (*Backend)(nil)
 )
 
@@ -83,9 +82,6 @@ func (b *Backend) Capabilities() driver.Capabilities {
 	}
 	return c
 }
-
-// Session implements [driver.Session].
-func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Session(b.id(g.Key), g) }
 
 // Acquire implements [driver.Backend]. If this backend already holds the name, and r does not
 // ask for another share of it, Acquire returns a refusal without a request to the server. The server would grant the lock

@@ -158,7 +158,7 @@ func TestForceReleaseEndsNoLaterHolder(t *testing.T) {
 				assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes, "the later holder")
 				return
 			}
-			<-a.Session(seen).Done()
+			<-seen.Session.Done()
 			require.Eventually(t, func() bool {
 				granted, err = next.Acquire(limited(t), request("x"))
 				return err == nil

@@ -81,7 +81,7 @@ func inTx(ctx context.Context, name string, opts []TxOption, try func(statement 
 		opt(&o)
 	}
 	key := driver.Key{Namespace: o.namespace, Name: name}
-	if err := checkKey(key); err != nil {
+	if err := key.Check(); err != nil {
 		return driver.Permanent(fmt.Errorf("advisory: InTx: %w", err))
 	}
 	verb := "tx_lock"

@@ -3,9 +3,6 @@ package advisory
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -23,23 +20,3 @@ func Key(namespace, name string) int64 {
 }
 
 func keyOf(k driver.Key) int64 { return Key(k.Namespace, k.Name) }
-
-// checkKey applies the engine's rules for names. InTx needs it, because the caller passes the name to InTx directly,
-// so the engine has not checked the name.
-func checkKey(key driver.Key) error {
-	switch {
-	case key.Name == "" || len(key.Name) > driver.MaxName:
-		return fmt.Errorf("name of %d bytes: want 1 to %d", len(key.Name), driver.MaxName)
-	case len(key.Namespace) > driver.MaxNamespace:
-		return fmt.Errorf("namespace of %d bytes: want at most %d", len(key.Namespace), driver.MaxNamespace)
-	}
-	for _, part := range []string{key.Namespace, key.Name} {
-		if !utf8.ValidString(part) {
-			return fmt.Errorf("%q is not valid UTF-8", part)
-		}
-		if strings.IndexByte(part, 0) >= 0 {
-			return fmt.Errorf("%q has a NUL byte", part)
-		}
-	}
-	return nil
-}

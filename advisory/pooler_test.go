@@ -113,7 +113,7 @@ func TestDoubtBehindASessionPooler(t *testing.T) {
 		} {
 			b = advisory.New(openPool(t, dsn), advisory.SessionPooler(), advisory.Sessions(1))
 			first, second := acquire(t, b, "a"), acquire(t, b, "b")
-			session := b.Session(second)
+			session := second.Session
 			require.NoError(t, session.Err(), doubt)
 			cause(first)
 			<-session.Done()

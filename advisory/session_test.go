@@ -239,7 +239,7 @@ func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 		b, w := open(dsn, advisory.Sessions(1)), watch(t, dsn)
 		first, second, third := acquire(t, b, "a"), acquire(t, b, "b"), acquire(t, b, "c")
 		require.NoError(t, b.OnSession(t.Context(), fmt.Sprintf("SELECT pg_advisory_unlock(%d)", advisory.Key("", "a"))))
-		session := b.Session(second)
+		session := second.Session
 		require.NoError(t, session.Err())
 		require.ErrorIs(t, b.Release(t.Context(), first), driver.ErrNotHeld)
 		<-session.Done()

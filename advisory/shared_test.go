@@ -169,7 +169,7 @@ func TestInspectionOfReaders(t *testing.T) {
 	assert.Equal(t, 2, list[0].Readers, "two sessions")
 	require.NoError(t, b.ForceRelease(limited(t), first.Key, 0, true))
 	for _, g := range []driver.Grant{first, second} {
-		<-a.Session(g).Done()
+		<-g.Session.Done()
 	}
-	<-b.Session(third).Done()
+	<-third.Session.Done()
 }

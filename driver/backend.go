@@ -111,6 +111,16 @@ type Grant struct {
 	// request with [Held.Pending] set, and granted the key before this request was sent. Therefore the engine counts
 	// the TTL from just before it sent the earlier request.
 	Earlier bool
+
+	// Session is set if the grant ends with a connection and not by the store's clock. It is a context that ends when the
+	// backend knows that the connection is gone or no longer belongs to the grant. The cause of the context says why.
+	// Otherwise Session is nil. Each method that makes such a grant sets it. Renew and Release
+	// ignore it.
+	//
+	// Renew of such a grant confirms that the connection still exists. A holder trusts its lease for the TTL, less a
+	// margin, after the last such confirmation. The store does not end the grant when the TTL is over, so the engine
+	// calls Release after the trust has ended.
+	Session context.Context
 }
 
 // Outcome is the result of renewing one grant.

@@ -23,7 +23,7 @@ type Capabilities struct {
 	// Wakes reports that a release notifies waiters in other processes. The backend is then an [Awaiter],
 	// or a [Notifier] whose notifications reach other processes.
 	Wakes bool
-	// Sessions reports that a grant ends with a connection and not with the TTL. The backend is then a [Session].
+	// Sessions reports that a grant ends with a connection and not with the TTL. Each [Grant] then has its Session.
 	// A holder that is suspended or has lost its network keeps its locks for as long as the store considers its
 	// connection alive. The store cannot keep a lock unavailable after its grant has ended, so the engine rejects
 	// MinHold and HandoverDelay.

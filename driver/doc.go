@@ -4,8 +4,7 @@
 // Each method of a [Backend] makes one attempt. Package rowlock does everything that is the same for all stores:
 // waiting, renewal, deadlines, retries with jitter, the queue of waiters in a process, releasing grants of unknown
 // outcome, and tracing. A backend implements optional interfaces for what only some stores can do:
-// [Awaiter] or [Notifier] for waiting, [Session] for grants that end with a connection, [HandOverer], [Batcher],
-// [Operator], and [Idler].
+// [Awaiter] or [Notifier] for waiting, [HandOverer], [Batcher], [Operator], and [Idler].
 //
 // # The rules
 //

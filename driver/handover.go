@@ -5,7 +5,7 @@ import "context"
 // HandOverer is implemented by a backend that can end a grant and make the next grant of the same key in one request.
 // The engine calls HandOver if the holder and the first waiter are in the same process. A hand-over saves one request,
 // and the key is never free between the two grants. The engine ignores this interface if the backend is also an
-// [Awaiter] or a [Session].
+// [Awaiter].
 type HandOverer interface {
 	// HandOver ends the grant in the parameter from, as Release does. It then grants the same key to the request r, as
 	// Acquire does, with a larger token. The two changes are one atomic step. r.Key is from.Key, r.Nonce is not

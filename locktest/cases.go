@@ -33,7 +33,7 @@ type testCase struct {
 // cases returns all cases, in the order in which [Run] starts them.
 func cases() []testCase {
 	return slices.Concat(
-		exclusionCases, sharingCases, tokenCases, nonceCases, renewalCases, releaseCases, foreignCases, handOverCases,
+		exclusionCases, sharingCases, writerCases, tokenCases, nonceCases, renewalCases, releaseCases, foreignCases, handOverCases,
 		termCases, closureCases, refusalCases, nameCases, cancelCases,
 		inspectorCases, pauseCases, notifierCases, historyCases,
 		severalCases, tickCases, waitingCases, leavingCases, keepingCases, lossCases, partitionCases, doubtCases, closeCases, leftoverCases,

@@ -55,7 +55,7 @@ func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 		b := New(s.open(t), Sessions(1))
 		first, second := grant(t, b, "a"), grant(t, b, "b")
 		s.unlock(t, b, "a")
-		session := b.Session(second)
+		session := second.Session
 		require.NoError(t, session.Err())
 		require.ErrorIs(t, b.Release(limited(t), first), driver.ErrNotHeld)
 		<-session.Done()

@@ -32,7 +32,6 @@ type Backend struct {
 
 var (
 	_ driver.Backend  = (*Backend)(nil)
-	_ driver.Session  = (*Backend)(nil)
 	_ driver.Awaiter  = (*Backend)(nil)
 	_ driver.Operator = (*Backend)(nil)
 )
@@ -69,9 +68,6 @@ func (b *Backend) Capabilities() driver.Capabilities {
 	}
 	return c
 }
-
-// Session implements [driver.Session].
-func (b *Backend) Session(g driver.Grant) context.Context { return b.locks.Session(g.Key, g) }
 
 // Acquire implements [driver.Backend]. If this backend already holds the name, Acquire returns a refusal without
 // a request to the server, because the server would grant the lock to the same session a second time.

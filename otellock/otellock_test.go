@@ -187,7 +187,11 @@ type session struct {
 	connection context.Context
 }
 
-func (s session) Session(driver.Grant) context.Context { return s.connection }
+func (s session) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := s.Backend.Acquire(ctx, r)
+	g.Session = s.connection
+	return g, err
+}
 
 // The counter of a rare event is zero before the first event. The counter also exists if the function of Names returns
 // "" for a lock.

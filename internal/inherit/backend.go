@@ -19,10 +19,7 @@ type Backend struct {
 	conn *connection // nil before the first request
 }
 
-var (
-	_ driver.Backend = (*Backend)(nil)
-	_ driver.Session = (*Backend)(nil)
-)
+var _ driver.Backend = (*Backend)(nil)
 
 // NewBackend returns a backend for l. It does no I/O.
 func NewBackend(l Lease) *Backend { return &Backend{lease: l} }
@@ -52,7 +49,7 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	if err != nil {
 		return driver.Grant{}, failed(err)
 	}
-	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: b.lease.Token, Shared: r.Shared, TTL: min(r.TTL, trust)}, nil
+	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: b.lease.Token, Shared: r.Shared, TTL: min(r.TTL, trust), Session: conn.over}, nil
 }
 
 // failed classifies the error of an acquire. Such a request has no effect, because it only renews the parent's lease.
@@ -107,16 +104,6 @@ func (b *Backend) Release(_ context.Context, g driver.Grant) error {
 	conn.end(driver.ErrNotHeld)
 	_ = conn.Close()
 	return nil
-}
-
-// Session returns a context that ends with the connection to the parent.
-func (b *Backend) Session(g driver.Grant) context.Context {
-	if conn := b.connectionOf(g); conn != nil {
-		return conn.over
-	}
-	over, end := context.WithCancelCause(context.Background())
-	end(ErrGone)
-	return over
 }
 
 func (b *Backend) connect(ctx context.Context) (*connection, error) {

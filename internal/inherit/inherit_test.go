@@ -187,7 +187,7 @@ func TestTheEndOfTheLeaseEndsTheConnections(t *testing.T) {
 	b := inherit.NewBackend(l)
 	g, err := b.Acquire(t.Context(), request(l))
 	require.NoError(t, err)
-	session := b.Session(g)
+	session := g.Session
 	require.NoError(t, session.Err())
 	require.NoError(t, p.Release(t.Context()))
 	require.Eventually(t, func() bool { return session.Err() != nil }, limit, time.Millisecond)

@@ -122,7 +122,7 @@ func (se *Session[K]) settle(h *Holding[K], queues bool) (refusal error) {
 // grantedWith records that the session holds h's lock, with the token, or with 0 if the lock has no token. The caller
 // holds mu.
 func (h *Holding[K]) grantedWith(token driver.Token) driver.Grant {
-	h.grant.Token = token
+	h.grant.Token, h.grant.Session = token, h.session.ctx
 	h.granted, h.since = true, time.Now()
 	close(h.asking)
 	return h.grant

@@ -78,27 +78,8 @@ var (
 	// of its locks.
 	ErrMissing = errors.New("the server does not hold a lock that this session acquired")
 
-	errEnding  = errors.New("the connection failed during the release; the server releases the lock when it closes the connection")
-	errNotMine = errors.New("the grant is unknown to this backend")
+	errEnding = errors.New("the connection failed during the release; the server releases the lock when it closes the connection")
 )
-
-// Session returns the context of the session that holds g's lock. If g is unknown, it returns a context that has
-// already ended.
-func (s *Store[K]) Session(id K, g driver.Grant) context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h := s.find(id, g); h != nil {
-		return h.session.ctx
-	}
-	return ended
-}
-
-// ended is the context that Session returns for an unknown grant.
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errNotMine)
-	return ctx
-}()
 
 // Sessions returns the links of the sessions that do not wait in the server's queue.
 func (s *Store[K]) Sessions() []Link[K] {

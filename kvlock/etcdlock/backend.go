@@ -30,7 +30,6 @@ type Backend struct {
 var (
 	_ driver.Backend  = (*Backend)(nil)
 	_ driver.Awaiter  = (*Backend)(nil)
-	_ driver.Session  = (*Backend)(nil)
 	_ driver.Operator = (*Backend)(nil)
 )
 

@@ -227,7 +227,7 @@ func TestAForcedReleaseOfReaders(t *testing.T) {
 			for range 2 {
 				g, err = b.Acquire(t.Context(), reading("a"))
 				require.NoError(t, err)
-				ends = append(ends, b.Session(g))
+				ends = append(ends, g.Session)
 			}
 			kept, err := b.Acquire(t.Context(), reading("b"))
 			require.NoError(t, err)
@@ -238,7 +238,7 @@ func TestAForcedReleaseOfReaders(t *testing.T) {
 				reply, err := n.direct.Get(t.Context(), at)
 				return err == nil && reply.Count == 1
 			}, 20*time.Second, 5*time.Millisecond)
-			defer func() { require.NoError(t, b.Session(kept).Err(), "the shares of other names stay") }()
+			defer func() { require.NoError(t, kept.Session.Err(), "the shares of other names stay") }()
 		}
 		waits := queuedGrant(t, n, n.watching, t.Context(), request("a"))
 		var held *driver.Held

@@ -21,7 +21,7 @@ type hold struct {
 	doubted  bool // a request that puts the entry got no answer
 	leaving  bool // a release was sent and got no answer
 
-	ctx context.Context // ends when the entry is known to be deleted; nil until Session is called
+	ctx context.Context // ends when its session ends, or when a forced release of only this entry is reported
 	end context.CancelCauseFunc
 }
 
@@ -36,7 +36,9 @@ func (b *Backend) enlist(r driver.Request, s *session) string {
 	for number := 0; ; number++ {
 		if entry := b.entry(r, s, number); !s.used[entry] {
 			s.used[entry] = true
-			b.holds[r.Nonce] = &hold{key: r.Key, entry: entry, session: s, shared: r.Shared}
+			h := &hold{key: r.Key, entry: entry, session: s, shared: r.Shared}
+			h.ctx, h.end = context.WithCancelCause(context.Background())
+			b.holds[r.Nonce] = h
 			return entry
 		}
 	}
@@ -75,11 +77,12 @@ func (b *Backend) unlist(nonce driver.Nonce, h *hold) {
 func (b *Backend) hold(r driver.Request, token driver.Token, revision int64, s *session, last tick) driver.Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl), Shared: r.Shared, Done: last.Done, Session: s.ctx}
 	if h := b.holds[r.Nonce]; h != nil { // nil if the session has just ended
-		h.token, h.revision = token, revision
+		h.token, h.revision, g.Session = token, revision, h.ctx
 		b.guard(s)
 	}
-	return driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: min(r.TTL, s.ttl), Shared: r.Shared, Done: last.Done}
+	return g
 }
 
 // held returns the hold of g, or nil if g is not a current grant of b.

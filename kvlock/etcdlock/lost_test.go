@@ -35,11 +35,11 @@ func TestTheEndOfASessionEndsTrust(t *testing.T) {
 		for i := range 10 {
 			g, err := b.Acquire(t.Context(), request(fmt.Sprint(i)))
 			require.NoError(t, err)
-			ends = append(ends, b.Session(g))
+			ends = append(ends, g.Session)
 		}
 		share, err := b.Acquire(t.Context(), reading("read"))
 		require.NoError(t, err)
-		ends = append(ends, b.Session(share))
+		ends = append(ends, share.Session)
 		longer := request("longer")
 		longer.TTL = time.Minute // uses another session
 		other, err := b.Acquire(t.Context(), longer)
@@ -50,7 +50,7 @@ func TestTheEndOfASessionEndsTrust(t *testing.T) {
 			requireOver(t, session, "its lease was revoked")
 		}
 		t.Logf("trust ended after %s", time.Since(revoked))
-		require.NoError(t, b.Session(other).Err())
+		require.NoError(t, other.Session.Err())
 	})
 }
 
@@ -65,7 +65,7 @@ func TestASessionThatEndedUnseen(t *testing.T) {
 			r := request("a")
 			g, err := b.Acquire(t.Context(), r)
 			require.NoError(t, err)
-			session := b.Session(g)
+			session := g.Session
 			require.Eventually(t, func() bool { return watched(t, n, r.Key) }, 20*time.Second, 5*time.Millisecond)
 			require.NoError(t, n.Cut(b))
 			require.NoError(t, n.Expire(t.Context(), r.Key))
@@ -104,10 +104,10 @@ func TestAForcedReleaseEndsTrust(t *testing.T) {
 		kept, err := b.Acquire(t.Context(), request("b"))
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return watched(t, n, g.Key) }, 20*time.Second, 5*time.Millisecond)
-		session := b.Session(g)
+		session := g.Session
 		require.NoError(t, n.watching.ForceRelease(t.Context(), g.Key, g.Token, true))
 		requireOver(t, session, "its release was forced")
-		require.NoError(t, b.Session(kept).Err())
+		require.NoError(t, kept.Session.Err())
 		outcomes, err := b.Renew(t.Context(), []driver.Grant{g, kept})
 		require.NoError(t, err)
 		require.Equal(t, []driver.Outcome{driver.Lost, driver.Renewed}, outcomes)
@@ -195,7 +195,7 @@ func stopAndContinue(t *testing.T, c *testserver.EtcdCluster) bool {
 		r.TTL = ttl
 		g, err := h.Acquire(t.Context(), r)
 		require.NoError(t, err)
-		h.grant, h.session, h.entry = g, h.Session(g), h.EntryOf(g.Nonce)
+		h.grant, h.session, h.entry = g, g.Session, h.EntryOf(g.Nonce)
 		holders = append(holders, h)
 	}
 	renew := func() (all bool) {

@@ -154,9 +154,7 @@ func (b *Backend) forcedRelease(open *session, kv *mvccpb.KeyValue) {
 	for nonce, h := range b.holds {
 		if h.session == open && h.token != 0 && h.revision < kv.ModRevision && isNamed(h, string(kv.Value)) {
 			b.unlist(nonce, h)
-			if h.end != nil {
-				h.end(errForced)
-			}
+			h.end(errForced)
 		}
 	}
 }

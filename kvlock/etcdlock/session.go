@@ -175,9 +175,7 @@ func (b *Backend) drop(s *session) {
 	for nonce, h := range b.holds {
 		if h.session == s {
 			delete(b.holds, nonce)
-			if h.end != nil {
-				h.end(errLeaseLost)
-			}
+			h.end(errLeaseLost)
 		}
 	}
 	s.end(errLeaseLost)
@@ -192,26 +190,4 @@ func (b *Backend) doubt(r driver.Request, s *session) {
 	if h := b.holds[r.Nonce]; h != nil {
 		h.doubted = true
 	}
-}
-
-// over is an ended context. Session returns it for grants that are not held.
-var over = func() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errLeaseLost)
-	return ctx
-}()
-
-// Session returns a context that ends when the grant g is known to have ended. That happens if its etcd lease ends, or
-// if a forced release ends only g. A watch reports both events. If a key is deleted by hand, the next renewal notices.
-func (b *Backend) Session(g driver.Grant) context.Context {
-	h := b.held(g)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if h == nil || b.holds[g.Nonce] != h {
-		return over
-	}
-	if h.ctx == nil {
-		h.ctx, h.end = context.WithCancelCause(context.Background())
-	}
-	return h.ctx
 }

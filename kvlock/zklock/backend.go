@@ -50,7 +50,6 @@ type credentials struct {
 var (
 	_ driver.Backend  = (*Backend)(nil)
 	_ driver.Awaiter  = (*Backend)(nil)
-	_ driver.Session  = (*Backend)(nil)
 	_ driver.Operator = (*Backend)(nil)
 )
 

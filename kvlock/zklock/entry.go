@@ -110,7 +110,7 @@ func (e *entry) grant(ttl time.Duration, done string) driver.Grant {
 	if !before {
 		e.session.keep(1)
 	}
-	return driver.Grant{Key: e.key, Nonce: e.nonce, Token: e.token, TTL: e.session.trust(ttl), Shared: e.shared, Done: done}
+	return driver.Grant{Key: e.key, Nonce: e.nonce, Token: e.token, TTL: e.session.trust(ttl), Shared: e.shared, Done: done, Session: e.session.ctx}
 }
 
 // leaving returns the removal of e, or nil if e is not being deleted.

@@ -19,7 +19,6 @@ var (
 	errNotCreated  = errors.New("zklock: the request was not carried out")
 	errSilent      = errors.New("zklock: the servers have not answered for one TTL")
 	errBusy        = errors.New("zklock: another call for this acquisition is running")
-	errNotMine     = errors.New("zklock: the grant is on no session of this backend")
 )
 
 // refusedFor lists the errors of a request that had no effect and that a retry cannot fix.

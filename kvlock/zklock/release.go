@@ -62,20 +62,3 @@ func (b *Backend) held(g driver.Grant) *entry {
 	}
 	return e
 }
-
-// over is an ended context. Session returns it for grants that are not held.
-var over = func() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errNotMine)
-	return ctx
-}()
-
-// Session returns a context that ends when the session of g has ended, or has not been proven in time. If an operator
-// forces the release of g, but the session continues, the context does not end. The next renewal notices the forced
-// release.
-func (b *Backend) Session(g driver.Grant) context.Context {
-	if e := b.held(g); e != nil {
-		return e.session.ctx
-	}
-	return over
-}

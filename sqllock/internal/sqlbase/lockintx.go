@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/backoff"
@@ -29,7 +27,7 @@ type TxLocker interface {
 // LockInTx calls l.LockInTx until it has locked the name, or the duration wait has passed. In the second case it
 // returns the last refusal.
 func LockInTx(ctx context.Context, l TxLocker, tx Querier, key driver.Key, wait time.Duration) error {
-	if err := checkKey(key); err != nil {
+	if err := key.Check(); err != nil {
 		return driver.Permanent(fmt.Errorf("sqllock: InTx: %w", err))
 	}
 	end := time.Now().Add(wait)
@@ -48,23 +46,4 @@ func LockInTx(ctx context.Context, l TxLocker, tx Querier, key driver.Key, wait 
 			return fmt.Errorf("%w: %w", err, ctx.Err())
 		}
 	}
-}
-
-// checkKey checks the namespace and the name by the same rules as a Locker, because InTx is called without a Locker.
-func checkKey(key driver.Key) error {
-	switch {
-	case key.Name == "" || len(key.Name) > driver.MaxName:
-		return fmt.Errorf("name of %d bytes: want 1 to %d", len(key.Name), driver.MaxName)
-	case len(key.Namespace) > driver.MaxNamespace:
-		return fmt.Errorf("namespace of %d bytes: want at most %d", len(key.Namespace), driver.MaxNamespace)
-	}
-	for _, part := range []string{key.Namespace, key.Name} {
-		if !utf8.ValidString(part) {
-			return fmt.Errorf("%q is not valid UTF-8", part)
-		}
-		if strings.IndexByte(part, 0) >= 0 {
-			return fmt.Errorf("%q has a NUL byte", part)
-		}
-	}
-	return nil
 }
