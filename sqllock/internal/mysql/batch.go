@@ -18,10 +18,12 @@ const mostTogether = 8
 var errAlone = driver.NotApplied(errors.New("the request needs a statement of its own"))
 
 // AcquireEach implements [driver.Batcher]. One statement grants the locks, with the same token. It does not grant a lock
-// that needs more than that, for example because the lock has no row yet, or because a process waits for it.
+// that needs more than that, because the lock has no row yet, or because its row contains a tick. If a lock was not
+// granted, AcquireEach reads why. When it has found a lock that is held, it reads no further.
 func (b *Backend) AcquireEach(ctx context.Context, requests []driver.Request) ([]driver.Grant, []error) {
 	grants, errs := make([]driver.Grant, len(requests)), make([]error, len(requests))
 	s, done, err := b.grantAll(ctx, requests)
+	explained := err != nil
 	for i, r := range requests {
 		a, granted, err := sqlbase.Answer{Token: done.LastID}, int(done.Affected) == len(requests), err
 		if done.Affected > 0 && (!granted || a.Token <= 0) { // some locks are not granted, or a trigger has hidden the token
@@ -30,13 +32,28 @@ func (b *Backend) AcquireEach(ctx context.Context, requests []driver.Request) ([
 		switch {
 		case err != nil:
 			errs[i] = b.unbatched(ctx, "acquire", r.Key, err)
-		case !granted:
+		case granted:
+			grants[i] = sqlbase.GrantOf(r, a)
+		case explained:
 			errs[i] = errAlone
 		default:
-			grants[i] = sqlbase.GrantOf(r, a)
+			explained, errs[i] = b.refusal(ctx, s, r)
 		}
 	}
 	return grants, errs
+}
+
+// refusal reads why r was not granted. The result explained is false if the lock can be granted.
+func (b *Backend) refusal(ctx context.Context, s *server, r driver.Request) (explained bool, err error) {
+	a, err := b.look(ctx, s, r)
+	switch {
+	case err == nil && a.Verdict == sqlbase.Contended:
+		return false, errAlone
+	case err != nil || a.Verdict == sqlbase.Missing || a.Verdict == sqlbase.OtherEpoch || a.Verdict == sqlbase.LongerTTL || a.Verdict == noAutocommit:
+		return true, errAlone
+	default:
+		return true, a.Held()
+	}
 }
 
 // grantAll runs acquire_each.sql on the server s.

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -98,20 +99,24 @@ func TestMySQLABatchGrantsAndReleases(t *testing.T) {
 	})
 }
 
-// A batch does not grant a lock that needs more than a simple grant. It waits for no other transaction. On MySQL it then
-// grants none of the locks. On MariaDB it may grant the others, and reports which ones.
+// A batch does not grant a lock that is held, or that needs more than a simple grant. It waits for no other transaction.
+// On MySQL it then grants none of the locks. On MariaDB it may grant the others, and reports which ones.
 func TestMySQLABatchLeavesOut(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		all := requests("a", "b", "c")
 		f.known(t, all[:2])
-		refused := func(why string) {
+		refused := func(why string, holds bool) {
 			t.Helper()
 			for _, level := range isolations {
 				b := on(f.open(t, f.strict(level)))
 				mustReleased(t, b, request("x"))
 				atOnce(t, func() {
 					grants, errs := b.AcquireEach(limited(t), all)
-					require.ErrorIs(t, errs[2], errAlone, why)
+					if holds {
+						requireHeld(t, errs[2], driver.Leased)
+					} else {
+						require.ErrorIs(t, errs[2], errAlone, why)
+					}
 					for i, g := range grants[:2] {
 						if errs[i] == nil {
 							require.True(t, f.mariadb, why)
@@ -124,20 +129,18 @@ func TestMySQLABatchLeavesOut(t *testing.T) {
 			}
 			assert.Zero(t, f.int(t, "SELECT COUNT(*) FROM rowlock_lease WHERE name < 'c' AND nonce IS NOT NULL"), why)
 		}
-		refused("a missing row")
+		refused("a missing row", false)
 		holder := mustAcquire(t, f, request("c"))
-		refused("a name that is held")
+		refused("a name that is held", true)
 		require.NoError(t, f.Release(limited(t), holder))
 
-		f.whileLocked(t, "SELECT token FROM rowlock_lease WHERE namespace = '' AND name = 'c' FOR UPDATE", func() { refused("a locked row") })
+		f.whileLocked(t, "SELECT token FROM rowlock_lease WHERE namespace = '' AND name = 'c' FOR UPDATE", func() { refused("a locked row", false) })
 		for change, undo := range map[string]string{
-			"waiters = '" + driver.NewNonce().String() + "'": "waiters = NULL",
-			"done = 'tick'":                                   "done = NULL",
-			"token = token + 3600000000":                      "token = token - 3600000000",
-			"held_until = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR": "held_until = '1970-01-01'",
+			"done = 'tick'":              "done = NULL",
+			"token = token + 3600000000": "token = token - 3600000000",
 		} {
 			f.Exec(t, "UPDATE rowlock_lease SET "+change+" WHERE name = 'c'")
-			refused(change)
+			refused(change, false)
 			f.Exec(t, "UPDATE rowlock_lease SET "+undo+" WHERE name = 'c'")
 		}
 		for _, err := range f.ReleaseEach(limited(t), together(t, f.Backend, all)) {
@@ -151,7 +154,7 @@ func TestMySQLABatchLeavesOut(t *testing.T) {
 		alone(t, errs, "too many names")
 		f.Exec(t, "UPDATE rowlock_lease_meta SET floor = floor + 10000000000000000")
 		f.meta.Store(nil)
-		refused("a floor above the clock")
+		refused("a floor above the clock", false)
 	})
 }
 
@@ -231,6 +234,32 @@ func TestMySQLABatchUsesThePrimaryKey(t *testing.T) {
 	})
 }
 
+// A process of the queue that has missed its reservation, or is dead, delays no batch. A grant dates its last
+// confirmation back, as a single grant does.
+func TestMySQLADeadWaiterDelaysNoBatch(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		all := requests("a", "b")
+		f.known(t, all)
+		waiter := driver.NewNonce().String()
+		f.Exec(t, "UPDATE rowlock_lease SET waiters = ?, next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a'", waiter)
+		seen := func() int64 {
+			return f.int(t, "SELECT TIMESTAMPDIFF(SECOND, '1970-01-01', next_seen_at) FROM rowlock_lease WHERE name = 'a' AND waiters = ?", waiter)
+		}
+		before := seen()
+		grants := together(t, f.Backend, all)
+		assert.Equal(t, before-1, seen())
+		alone(t, f.ReleaseEach(limited(t), grants), "the process counts as alive")
+		f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) - INTERVAL 3 SECOND WHERE name = 'a'")
+		require.NoError(t, f.Release(limited(t), grants[1])) // MariaDB has released it before
+		all[1].Nonce = driver.NewNonce()
+		grants[1] = mustAcquire(t, f, all[1])
+		for _, err := range f.ReleaseEach(limited(t), grants) {
+			require.NoError(t, err)
+		}
+		assert.Equal(t, int64(0), f.int(t, "SELECT COUNT(*) FROM rowlock_lease WHERE nonce IS NOT NULL OR held_until > UTC_TIMESTAMP(6)"))
+	})
+}
+
 // A grant of a batch deletes the expired shares of readers and the reservation of a writer, as a single grant does.
 func TestMySQLABatchEndsExpiredShares(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
@@ -265,7 +294,8 @@ func TestMySQLBatchesDoNotDeadlock(t *testing.T) {
 							granted = append(granted, grants[k])
 							assert.True(t, holders[grants[k].Key.Name].TryLock(), "two holders")
 						} else {
-							assert.ErrorIs(t, err, errAlone)
+							var held *driver.Held
+							assert.True(t, errors.Is(err, errAlone) || errors.As(err, &held), "%v", err)
 						}
 					}
 					for _, g := range granted {
