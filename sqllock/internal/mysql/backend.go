@@ -255,6 +255,12 @@ func (b *Backend) attempt(ctx context.Context, s *server, r driver.Request, verb
 	if a.Token = done.LastID; a.Token > 0 {
 		return a, true, nil
 	}
+	return readGrant(ctx, s, r)
+}
+
+// readGrant reads the token and the last recorded tick of the grant to r, and whether there is such a grant.
+func readGrant(ctx context.Context, s *server, r driver.Request) (a sqlbase.Answer, granted bool, err error) {
+	a.Verdict = sqlbase.Granted
 	namespace, name := encoded(r.Key)
 	granted, err = s.queryRow(ctx, "granted", []any{namespace, name, r.Nonce.String(), sharePath(r.Nonce)}, &a.Token, &a.Done)
 	if err != nil {
