@@ -35,8 +35,9 @@
 //
 // # Sessions
 //
-// A backend borrows a connection from the caller's pool for its first lock, keeps any number of locks on it, and
-// returns it after the last release. It borrows another connection only if all borrowed connections are running a
+// A backend borrows a connection from the caller's pool for its first lock, and keeps any number of locks on it. It
+// returns the connection 20 ms after the last release, unless a new request uses it until then. The only connection of a
+// pool returns at once. The backend borrows another connection only if all borrowed connections are running a
 // statement, or for a waiter. The option [Sessions] limits the number of connections. Leave room for these connections
 // in the pool. A pgx pool closes only when all connections have been returned, so close the Locker first.
 //
@@ -49,8 +50,9 @@
 // name that it already holds, without asking the server. If two names have the same key (see section "Keys"), the
 // backend grants only one of them at a time.
 //
-// With pgx, from either kind of pool, each session that holds locks has a goroutine that reads from the connection
-// between statements. That goroutine notices at once when the server or the network ends the connection.
+// With pgx, from either kind of pool, each session that holds locks has a goroutine that reads from the connection,
+// from a millisecond after each statement until the next. That goroutine notices at once when the server or the network
+// ends the connection.
 // Other drivers (lib/pq) do not expose the socket. A connection through a tunnel may not support read deadlines,
 // which the goroutine needs. In both cases the next heartbeat notices the end.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sessionlock"
@@ -21,7 +22,8 @@ type session struct {
 	conn     conn // nil until Connect borrows a connection
 	pid      uint32
 	timeline int64
-	watched  chan struct{} // closed when the goroutine that reads has returned; nil if no goroutine reads
+	watched  chan struct{} // closed when the goroutine that reads has returned; nil if none was asked for
+	starts   *time.Timer   // starts that goroutine; nil until the first Watch
 }
 
 var _ sessionlock.Queuer[int64] = (*session)(nil)

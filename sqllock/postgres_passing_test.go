@@ -148,42 +148,57 @@ func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	})
 }
 
-// If the first waiter does not come, the second waiter is woken when the reservation has ended. A waiter whose row was
-// deleted meanwhile writes it again with its next request.
+// If the first waiter does not come, the second waiter is woken when the reservation has ended. A waiter between them
+// whose session has ended does not count. A waiter whose row was deleted meanwhile writes it again with its next request.
 func TestPostgresTheSecondWaiterIsWokenWhenTheFirstDoesNotCome(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, 3)
-	g := acquire(t, c.members[0].backend, request("job"))
-	woken, asks := make([]chan struct{}, 2), make([]driver.Request, 2)
-	for i, m := range c.members[1:] {
-		until(t, "it listens and is listed", func() bool {
-			if woken[i] == nil {
-				woken[i], asks[i] = make(chan struct{}, 10), request("job")
-				stop, err := m.backend.Notify(t.Context(), g.Key, func() { woken[i] <- struct{}{} })
+	for name, waits := range map[string]bool{"and the holder's process does not wait": false, "and the holder's process waits too": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCrowd(t, 3)
+			g := acquire(t, c.members[0].backend, request("job"))
+			woken, asks := make([]chan struct{}, 2), make([]driver.Request, 2)
+			for i, m := range c.members[1:] {
+				until(t, "it listens and is listed", func() bool {
+					if woken[i] == nil {
+						woken[i], asks[i] = make(chan struct{}, 10), request("job")
+						stop, err := m.backend.Notify(t.Context(), g.Key, func() { woken[i] <- struct{}{} })
+						require.NoError(t, err)
+						t.Cleanup(stop)
+						asks[i].Waits, asks[i].Waiting = true, true
+					}
+					return refused(t, m.backend, asks[i]).Listed
+				})
+			}
+			for len(woken[1]) > 0 {
+				<-woken[1]
+			}
+			if waits {
+				stop, err := c.members[0].backend.Notify(t.Context(), g.Key, func() {})
 				require.NoError(t, err)
 				t.Cleanup(stop)
-				asks[i].Waits, asks[i].Waiting = true, true
 			}
-			return refused(t, m.backend, asks[i]).Listed
+			c.exec(t, "UPDATE rowlock_lease_waiter SET nonce = NULL") // the release reserves the lock, and grants nothing
+			c.exec(t, "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at) "+
+				"SELECT namespace, name, min(since) + interval '1 microsecond', gen_random_uuid(), 'rowlock_nobody', now() + interval '1 hour' FROM rowlock_lease_waiter GROUP BY 1, 2")
+			rows := func() int64 {
+				return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> 'rowlock_nobody'")
+			}
+			before, began := rows(), time.Now()
+			require.NoError(t, c.members[0].backend.Release(t.Context(), g))
+			until(t, "the second waiter is granted the lock", func() bool {
+				within(t, woken[1]) // its listener may also wake it without a reason
+				var err error
+				g, err = c.members[2].backend.Acquire(t.Context(), asks[1])
+				return err == nil
+			})
+			assert.GreaterOrEqual(t, time.Since(began), 50*time.Millisecond)
+			until(t, "the row of the first waiter is deleted", func() bool { return rows() == before-1 })
+			assert.True(t, refused(t, c.members[1].backend, asks[0]).Listed)
+			assert.Equal(t, before, rows())
+			require.NoError(t, c.members[2].backend.Release(t.Context(), g))
 		})
 	}
-	for len(woken[1]) > 0 {
-		<-woken[1]
-	}
-	c.exec(t, "UPDATE rowlock_lease_waiter SET nonce = NULL") // the release reserves the lock, and grants nothing
-	began := time.Now()
-	require.NoError(t, c.members[0].backend.Release(t.Context(), g))
-	until(t, "the second waiter is granted the lock", func() bool {
-		within(t, woken[1]) // its listener may also wake it without a reason
-		var err error
-		g, err = c.members[2].backend.Acquire(t.Context(), asks[1])
-		return err == nil
-	})
-	assert.GreaterOrEqual(t, time.Since(began), 50*time.Millisecond)
-	until(t, "the row of the first waiter is deleted", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter") == 1 })
-	assert.True(t, refused(t, c.members[1].backend, asks[0]).Listed)
-	assert.EqualValues(t, 2, c.int(t, "SELECT count(*) FROM rowlock_lease_waiter"))
-	require.NoError(t, c.members[2].backend.Release(t.Context(), g))
 }
 
 // A grant that a release makes is durable, even if the session commits asynchronously by default. A release that

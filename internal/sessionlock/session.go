@@ -94,34 +94,17 @@ func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 
 // Run calls the function work, which uses the connection, and then calls Leave. The caller must have reserved the
 // session with Take, TryTake or anyTurn. Drivers close a connection when the context of a statement ends. So work gets
-// a context that ends later than ctx, by the time that the method patience returns. If ctx ends first, Run returns and
-// work continues. So work itself must record its result in the bookkeeping. The parameter about is the holding that
-// work is for, or nil.
+// a context that ends later than ctx, by the time that the method patience returns. The parameter about is the holding
+// that work is for, or nil.
+//
+// If ctx ends first, Run returns and work continues in a goroutine. So work itself must record its result in the
+// bookkeeping. Run needs no goroutine if work ends answerLimit after ctx at the latest. Run then waits for work.
 func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
+	if se.store.Prompt && se.link.Watches() && se.patience(about) <= answerLimit {
+		return se.run(ctx, about, work)
+	}
 	done := make(chan error, 1)
-	go func() {
-		inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		stop := context.AfterFunc(ctx, func() {
-			se.waitForAnswer(inner, about)
-			cancel()
-		})
-		se.link.Unwatch()
-		err := se.ctx.Err()
-		if err != nil {
-			err = driver.NotApplied(ErrGone)
-		} else {
-			err = se.link.Connect(ctx)
-		}
-		if err == nil {
-			err = work(inner)
-		} else if about != nil {
-			se.store.abandon(about)
-		}
-		stop()
-		cancel()
-		se.Leave()
-		done <- err
-	}()
+	go func() { done <- se.run(ctx, about, work) }()
 	select {
 	case err := <-done:
 		return err
@@ -133,6 +116,33 @@ func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx 
 	default:
 		return ctx.Err()
 	}
+}
+
+func (se *Session[K]) run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
+	defer se.Leave()
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		se.waitForAnswer(inner, about)
+		cancel()
+	})()
+	se.link.Unwatch()
+	err := se.ctx.Err()
+	if err != nil {
+		err = driver.NotApplied(ErrGone)
+	} else {
+		err = se.link.Connect(ctx)
+	}
+	switch {
+	case err != nil && about != nil:
+		se.store.abandon(about)
+	case err == nil:
+		err = work(inner)
+		if err != nil && inner.Err() != nil { // the server has not answered in time, and ctx is the caller's reason
+			return ctx.Err()
+		}
+	}
+	return err
 }
 
 // remove takes se out of the list of sessions. The caller holds mu.

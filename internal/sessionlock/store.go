@@ -24,6 +24,10 @@ type Store[K comparable] struct {
 	// Otherwise the second request is refused, or waits, until the first one has ended.
 	Together bool
 
+	// If Prompt is true, the driver ends each call soon after its context ends, on a connection that [Link].Watches. A
+	// statement may then run in the caller's goroutine. Each change of goroutine delays a statement.
+	Prompt bool
+
 	// Most is the largest number of connections. Waiting is how many of these connections may wait in the server's
 	// queue. Each waiter uses one connection.
 	Most, Waiting int

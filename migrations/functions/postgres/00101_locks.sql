@@ -267,33 +267,28 @@ RETURNS SETOF text LANGUAGE sql VOLATILE SET synchronous_commit = on AS $stateme
 UPDATE rowlock_lease l
    SET nonce = NULL,
        expires_at = least(l.expires_at, b.now),
-       reserved_for = CASE WHEN least(l.acquired_at, b.now) + $5::bigint::float8 * interval '1 microsecond' <= b.now THEN b.waiter[1]::uuid END,
+       reserved_for = CASE WHEN least(l.acquired_at, b.now) + $5::bigint::float8 * interval '1 microsecond' <= b.now THEN b.waiters[1][1]::uuid END,
        held_until = CASE WHEN least(l.acquired_at, b.now) + $5::bigint::float8 * interval '1 microsecond' > b.now
                          THEN least(l.acquired_at, b.now) + $5::bigint::float8 * interval '1 microsecond'
-                         WHEN b.waiter IS NULL THEN 'epoch'
+                         WHEN b.waiters[1][1] IS NULL THEN 'epoch'
                          ELSE b.now + interval '50 milliseconds' END,
        done = coalesce($6::text, l.done)
   FROM (SELECT clock_timestamp() AS now,
                set_config('lock_timeout', '1s', true),
                CASE WHEN $6::text IS NULL OR current_setting('synchronous_commit') = 'off'
                     THEN set_config('synchronous_commit', CASE WHEN $6::text IS NULL THEN 'off' ELSE 'on' END, true) END,
-               (SELECT ARRAY[w.id::text, w.channel]
+               ARRAY(
+                SELECT ARRAY[w.id::text, w.channel]
                   FROM rowlock_lease_waiter w
                  WHERE w.namespace = $1::text AND w.name = $2::text
                    AND w.callable AND w.seen_at > clock_timestamp() - interval '3 seconds'
                    AND (w.seen_at <= clock_timestamp() OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))
                  ORDER BY w.since
-                 LIMIT 1) AS waiter) b
+                 LIMIT 2) AS waiters) b
  WHERE l.namespace = $1::text AND l.name = $2::text
    AND l.nonce = $3::text::uuid AND $4::bigint IN (0, l.token)
-RETURNING CASE WHEN b.waiter IS NULL THEN 'released'
-               ELSE 'released' || CASE WHEN b.waiter[2] = '' THEN '' ELSE pg_notify(b.waiter[2], b.waiter[1])::text END || coalesce((
-                    SELECT pg_notify(w.channel, w.id::text || ' next')::text
-                      FROM rowlock_lease_waiter w
-                     WHERE w.namespace = $1::text AND w.name = $2::text
-                       AND w.callable AND w.seen_at > b.now - interval '3 seconds' AND w.channel <> '' AND w.id <> b.waiter[1]::uuid
-                     ORDER BY w.since
-                     LIMIT 1), '') END
+RETURNING 'released' || CASE WHEN b.waiters[1][2] <> '' THEN pg_notify(b.waiters[1][2], b.waiters[1][1])::text ELSE '' END
+                     || CASE WHEN b.waiters[2][2] <> '' THEN pg_notify(b.waiters[2][2], b.waiters[2][1] || ' next')::text ELSE '' END
 $statement$;
 -- +goose StatementEnd
 

@@ -67,5 +67,6 @@ RETURNING CASE WHEN b.passes THEN 'released' || pg_notify(b.channel, b.id::text 
                       FROM rowlock_lease_waiter w
                      WHERE w.namespace = $1::text AND w.name = $2::text
                        AND w.callable AND w.seen_at > b.now - interval '3 seconds' AND w.channel <> '' AND w.id <> b.id AND w.id IS DISTINCT FROM $7::text::uuid
+                       AND (w.seen_at <= clock_timestamp() OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))
                      ORDER BY w.since
                      LIMIT 1), '') END
