@@ -66,7 +66,7 @@ var (
 
 // Exempt names the cases of the options that the functions do not have.
 func (h *harness) Exempt() map[string]string {
-	const why = "docs/locks-from-sql.md, Limits: the functions have no minimum hold and no hand-over delay"
+	const why = "docs/locks-from-sql.md, Guarantees: the functions have no minimum hold and no hand-over delay"
 	return map[string]string{"minimum-hold": why, "hand-over-delay": why, "no-hand-over-delay-after-release": why}
 }
 
