@@ -88,7 +88,7 @@ func sharedDatabase(t *testing.T, engine string) string {
 		shared.name = "rowlock_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
 		shared.err = execOnce(direct, "CREATE DATABASE "+shared.name+" TEMPLATE template0")
 		atExit = append(atExit, func() error {
-			return execOnce(direct, "DROP DATABASE IF EXISTS "+shared.name+" WITH (FORCE)")
+			return testenv.DropPostgres(direct, shared.name)
 		})
 	})
 	require.NoError(t, shared.err)

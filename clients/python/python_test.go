@@ -135,27 +135,34 @@ func lacks(reason string) bool {
 	return false
 }
 
-// Each broken client fails the case that checks the promise which it breaks.
+// Each broken client fails the case that checks the promise which it breaks. Three run on one database, because all
+// databases share their code, and because the suite loses the reply to the first statement of a request. On MySQL that
+// statement grants nothing.
 func TestBrokenClientsAreCaught(t *testing.T) {
 	t.Parallel()
-	dsn := newStore(t, "postgres").url
-	for defect, name := range map[string]string{
-		"deadline from the reply":          "program-counts-from-before-the-request",
-		"trusts until a renewal says lost": "program-stops-first",
-		"renews by name":                   "renewal-compares-nonce",
-		"releases without the nonce":       "release-compares-nonce",
-		"draws another nonce for a retry":  "program-repeats-with-its-nonce",
-		"leaves what it gave up":           "program-leaves-nothing",
-	} {
-		t.Run(defect, func(t *testing.T) {
-			t.Parallel()
-			h, err := stdio.New(dsn, python(t), "testdata/broken.py", defect)
-			require.NoError(t, err)
-			defer func() { require.NoError(t, h.CloseAll()) }()
-			var found *locktest.Failure
-			require.ErrorAs(t, stdio.Check(context.WithoutCancel(t.Context()), h, func(locktest.Result) {}, name), &found)
-			assert.Equal(t, name, found.Case)
-			t.Log(found)
-		})
+	for kind := range stores {
+		cases := map[string]string{
+			"deadline from the reply":    "program-counts-from-before-the-request",
+			"renews by name":             "renewal-compares-nonce",
+			"releases without the nonce": "release-compares-nonce",
+		}
+		if kind == "postgres" {
+			cases["trusts until a renewal says lost"] = "program-stops-first"
+			cases["draws another nonce for a retry"] = "program-repeats-with-its-nonce"
+			cases["leaves what it gave up"] = "program-leaves-nothing"
+		}
+		url := newStore(t, kind).url
+		for defect, name := range cases {
+			t.Run(kind+"/"+defect, func(t *testing.T) {
+				t.Parallel()
+				h, err := stdio.New(url, python(t), "testdata/broken.py", defect)
+				require.NoError(t, err)
+				defer func() { require.NoError(t, h.CloseAll()) }()
+				var found *locktest.Failure
+				require.ErrorAs(t, stdio.Check(context.WithoutCancel(t.Context()), h, func(locktest.Result) {}, name), &found)
+				assert.Equal(t, name, found.Case)
+				t.Log(found)
+			})
+		}
 	}
 }

@@ -29,7 +29,7 @@ type server struct {
 }
 
 var (
-	onPostgres = []suite{{pkg: "sqllock", run: "^TestConformance$/^(postgres|pgx)$"}, {pkg: "advisory", run: "^TestConformance$/^(pgx|stdlib|one-session|pgx-no-token)$"}}
+	onPostgres = []suite{{pkg: "sqllock", run: "^TestConformance$/^(postgres|pgx)$"}, {pkg: "internal/sqlfunctions", run: sqlFunctions}, {pkg: "advisory", run: "^TestConformance$/^(pgx|stdlib|one-session|pgx-no-token)$"}}
 	onPooler   = []suite{{pkg: "sqllock", run: "^TestConformance$/^pgbouncer(-pgx)?$"}}
 	onMySQL    = []suite{{pkg: "sqllock", run: "^TestConformance$/^mysql$"}, {pkg: "mysqlock", run: "^TestConformance$/^(mysql|interpolating|mysql-no-token)$"}}
 	onMariaDB  = []suite{{pkg: "sqllock", run: "^TestConformance$/^mariadb$"}, {pkg: "mysqlock", run: "^TestConformance$/^(mariadb|one-session|mariadb-no-token)$"}}
@@ -39,6 +39,9 @@ var (
 	onZoo      = []suite{{pkg: "kvlock/zklock", run: "^TestConformance$"}}
 )
 
+// sqlFunctions selects the conformance suite of the functions, and the tests of the functions that the suite does not call.
+const sqlFunctions = "^Test(Conformance|AcquireWaitsAndIsBounded|LockInTxWaits|ASealWaitsForCheckedTransactions|ACheckRefusesAStaleLeaseAtEveryLevel)$"
+
 var servers = all()
 
 func all() (list []server) {
@@ -47,7 +50,6 @@ func all() (list []server) {
 	for _, v := range testserver.PostgresVersions {
 		add(server{name: "PostgreSQL", engine: testserver.Postgres, version: v, suites: onPostgres})
 	}
-	add(server{name: "PostgreSQL", version: "12", absent: "out of support"})
 	add(server{name: "PgBouncer, transactions", engine: testserver.PgBouncer, suites: onPooler})
 	add(server{name: "PgBouncer, transactions", engine: testserver.NewPgBouncer, as: testserver.PgBouncer, suites: onPooler})
 	add(server{name: "MySQL", engine: testserver.MySQL, suites: onMySQL})

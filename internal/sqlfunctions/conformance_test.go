@@ -5,30 +5,39 @@ package sqlfunctions_test
 import (
 	"context"
 	"database/sql"
-	"net/url"
+	"os"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/faultnet"
-	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testschema"
+	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/locktest"
+	"github.com/rowlock/rowlock/locktest/stdio"
 	"github.com/rowlock/rowlock/migrations"
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// The functions keep the promises of the driver contract, even if clients die, lose the network, or lose replies.
+// The functions keep the promises of the driver contract, even if clients die, lose the network, or lose replies. The
+// clients are programs that call the functions, and use nothing else of rowlock.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
-		h := &harness{dsn: testenv.Postgres(tb), Clients: faultnet.New(tb)}
-		h.raw = open(tb, h.dsn)
+		dsn := testenv.Postgres(tb)
+		python, err := testserver.Python(tb.Context(), testserver.Options{Logf: tb.Logf})
+		if testserver.Missing(err) && os.Getenv("ROWLOCK_REQUIRE") != "all" {
+			tb.Skip(err)
+		}
+		require.NoError(tb, err)
+		programs, err := stdio.New(dsn, python, "testdata/functions.py")
+		require.NoError(tb, err)
+		h := &harness{programs, open(tb, dsn)}
+		tb.Cleanup(func() { require.NoError(tb, h.CloseAll()) })
 		return h
 	})
 }
@@ -44,47 +53,21 @@ func open(tb testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// harness opens backends that connect through proxies, which simulate network faults.
+// harness starts a program for each client, and makes leases expire.
 type harness struct {
-	dsn string
+	*stdio.Harness
 	raw *sql.DB
-
-	*faultnet.Clients
 }
 
 var (
-	_ locktest.Closer       = (*harness)(nil)
-	_ locktest.Expirer      = (*harness)(nil)
-	_ locktest.Crasher      = (*harness)(nil)
-	_ locktest.Partitioner  = (*harness)(nil)
-	_ locktest.ReplyDropper = (*harness)(nil)
-	_ locktest.Exempter     = (*harness)(nil)
+	_ locktest.Expirer  = (*harness)(nil)
+	_ locktest.Exempter = (*harness)(nil)
 )
 
 // Exempt names the cases of the options that the functions do not have.
 func (h *harness) Exempt() map[string]string {
-	const why = "docs/locks-from-sql.md, Limits: the functions have no minimum hold and no hand-over delay"
+	const why = "docs/locks-from-sql.md, Guarantees: the functions have no minimum hold and no hand-over delay"
 	return map[string]string{"minimum-hold": why, "hand-over-delay": why, "no-hand-over-delay-after-release": why}
-}
-
-func (h *harness) Open(context.Context) (driver.Backend, error) {
-	at, err := url.Parse(h.dsn)
-	if err != nil {
-		return nil, err
-	}
-	proxy, err := faultproxy.New(at.Host)
-	if err != nil {
-		return nil, err
-	}
-	at.Host = proxy.Addr()
-	db, err := sql.Open("pgx", at.String())
-	if err != nil {
-		proxy.Close()
-		return nil, err
-	}
-	b := &backend{db}
-	h.Add(b, func() { _ = db.Close() }, proxy)
-	return b, nil
 }
 
 func (h *harness) Expire(ctx context.Context, key driver.Key) error {

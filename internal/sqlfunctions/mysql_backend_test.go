@@ -17,6 +17,11 @@ type mysqlBackend struct{ db *sql.DB }
 
 var _ driver.Backend = (*mysqlBackend)(nil)
 
+var reasons = map[string]driver.Reason{
+	"leased": driver.Leased, "min hold": driver.MinHold, "handover": driver.Handover, "quarantine": driver.Quarantine,
+	"contended": driver.Contended, "reserved": driver.Reserved, "paused": driver.Paused,
+}
+
 func (*mysqlBackend) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Backend: "sqllock/mysql", Token: driver.LinearizableToken}
 }

@@ -331,3 +331,40 @@ func TestReleasesReserveTheLockAcrossProceduresAndGo(t *testing.T) {
 		require.NoError(t, <-got)
 	})
 }
+
+// A release by a procedure wakes the Go process for which it reserves the lock. No poll does so, because the test sends
+// no other request.
+func TestAReleaseByAProcedureWakesAGoWaiter(t *testing.T) {
+	onBoth(t, func(t *testing.T, db *sql.DB, _ string) {
+		a := mustTry(t, db, "nightly")
+		waiter := sqllock.MySQL(db)
+		r := driver.Request{Key: driver.Key{Name: "nightly"}, Nonce: driver.NewNonce(), TTL: time.Minute, Waiting: true}
+		woken := make(chan struct{}, 1)
+		stop, err := waiter.Notify(t.Context(), r.Key, func() {
+			select {
+			case woken <- struct{}{}:
+			default:
+			}
+		})
+		require.NoError(t, err)
+		t.Cleanup(func() { // before the database is closed
+			stop()
+			waiter.CloseIdle(context.Background())
+		})
+		_, err = waiter.Acquire(t.Context(), r)
+		require.ErrorAs(t, err, new(*driver.Held))
+		const asleep = `SELECT COUNT(*) FROM information_schema.processlist p JOIN rowlock_lease l
+			ON p.id = IS_USED_LOCK(CONCAT('rowlock-ear ', SUBSTRING(l.waiters, 25, 12))) WHERE p.command = 'Execute' AND p.info REGEXP 'SELECT.*(SLEEP|GTID_WAIT)'`
+		require.True(t, within(time.Minute, func() bool { return count(t, db, asleep) == 1 }), "it sleeps until it is woken")
+		execMySQL(t, db, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE") // the process waits, even if this test is slow
+		for len(woken) > 0 {
+			<-woken
+		}
+		mustRelease(t, db, "nightly", a)
+		select {
+		case <-woken:
+		case <-time.After(20 * time.Second):
+			require.Fail(t, "the process was not woken")
+		}
+	})
+}

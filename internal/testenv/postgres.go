@@ -57,15 +57,23 @@ func makePostgres(tb testing.TB, options string) string {
 		tb.Fatalf("create a Postgres database: %v", err)
 	}
 	tb.Cleanup(func() {
-		// FORCE also closes the connections that a test or PgBouncer's pool has left open.
-		if err := execPostgres(dsn, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+		if err := DropPostgres(dsn, name); err != nil {
 			tb.Errorf("drop a Postgres database: %v", err)
 		}
 	})
 	return name
 }
 
-func execPostgres(dsn, statement string) error {
+// DropPostgres closes the connections that a test or PgBouncer's pool has left open, and drops the database. PostgreSQL 12
+// cannot do both in one statement.
+func DropPostgres(dsn, name string) error {
+	return execPostgres(dsn,
+		"ALTER DATABASE "+name+" ALLOW_CONNECTIONS false",
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+name+"'",
+		"DROP DATABASE "+name)
+}
+
+func execPostgres(dsn string, statements ...string) error {
 	ctx, cancel := bounded()
 	defer cancel()
 	conn, err := pgx.Connect(ctx, dsn)
@@ -73,8 +81,12 @@ func execPostgres(dsn, statement string) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	_, err = conn.Exec(ctx, statement)
-	return err
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func withDatabase(tb testing.TB, dsn, name string) string {

@@ -15,11 +15,11 @@ import (
 
 // PostgresVersions are the releases that Options.Version may name besides the installed release: one release of each
 // series.
-var PostgresVersions = []string{"13.23.0", "14.23.0", "16.14.0", "17.10.0", "18.4.0"}
+var PostgresVersions = []string{"12.22.0", "13.23.0", "14.23.0", "16.14.0", "17.10.0", "18.4.0"}
 
 // npmVersions maps releases to packages with the programs and their libraries, built to run on any distribution.
 var npmVersions = map[string]string{
-	"13.23.0": "beta.16", "14.23.0": "beta.17", "16.14.0": "beta.17", "17.10.0": "beta.17", "18.4.0": "beta.17",
+	"12.22.0": "beta.15", "13.23.0": "beta.16", "14.23.0": "beta.17", "16.14.0": "beta.17", "17.10.0": "beta.17", "18.4.0": "beta.17",
 }
 
 // providePostgres downloads a release into the cache, unless the cache already has it, and returns its folder. npm

@@ -1,5 +1,6 @@
 """Is conformance.py with one defect, whose name is the first argument. The suite must catch each."""
 
+import dataclasses
 import os
 import sys
 import time
@@ -12,26 +13,37 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import conformance
 import rowlock
 import rowlock.lease
-from rowlock.postgres import Postgres
 
 
-class RenewsByName(Postgres):
-    sql = {**Postgres.sql, "renew_by_name": (
-        "UPDATE rowlock_lease SET expires_at = clock_timestamp() + %(p3)s * interval '1 us', held_until = clock_timestamp() + %(p3)s * interval '1 us'"
-        " WHERE namespace = %(p1)s AND name = %(p2)s AND nonce IS NOT NULL")}
-    parameters = {**Postgres.parameters, "renew_by_name": "namespace name ttl"}
+Kind: Any = type(rowlock.open_store(os.environ["ROWLOCK_STORE"]))
 
+
+class Careless(Kind):
+    """Knows which grant the row of a lock has, also if it is another client's."""
+
+    def _connect(self, seconds: float) -> Any:
+        conn = super()._connect(seconds)
+        at = "(%(p1)s, %(p2)s)" if "postgres" in self.kind else "(FROM_BASE64(%s), FROM_BASE64(%s))"
+        self.sql = {**self.sql, "granted_to": f"SELECT nonce, token FROM rowlock_lease WHERE nonce IS NOT NULL AND (namespace, name) = {at}"}
+        self.parameters = {**self.parameters, "granted_to": "namespace name"}
+        return conn
+
+    def granted_to(self, r: Any, token: int, limit: float) -> Any:
+        row = self._run("granted_to", self._values(r), rowlock.clock() + limit).fetchone()
+        return (dataclasses.replace(r, nonce=str(row[0])), row[1]) if row else (r, token)
+
+
+class RenewsByName(Careless):
     def renew(self, grants: Any, limit: float) -> list[str]:
-        for r, _ in grants:
-            self._run("renew_by_name", self._values(r), rowlock.clock() + limit)
-        return ["renewed"] * len(grants)
+        return super().renew([self.granted_to(r, token, limit) for r, token in grants], limit)
 
 
-class ReleasesWithoutNonce(Postgres):
-    sql = {**Postgres.sql, "release": Postgres.sql["release"].replace("l.nonce = %(p3)s::text::uuid", "%(p3)s::text IS NOT NULL")}
+class ReleasesWithoutNonce(Careless):
+    def release(self, r: Any, token: int, limit: float) -> bool:
+        return super().release(self.granted_to(r, token, limit)[0], token, limit)
 
 
-class DrawsAnotherNonce(Postgres):
+class DrawsAnotherNonce(Kind):
     def acquire(self, r: Any, limit: float, waiting: bool = False) -> int:
         if getattr(r, "repeated", False):
             r.nonce = str(uuid.uuid4())
@@ -55,7 +67,7 @@ def store() -> Any:
     elif defect == "hangs":
         time.sleep(3600)
     return {"renews by name": RenewsByName, "releases without the nonce": ReleasesWithoutNonce,
-            "draws another nonce for a retry": DrawsAnotherNonce}.get(defect, rowlock.open_store)
+            "draws another nonce for a retry": DrawsAnotherNonce}.get(defect, Kind)
 
 
 conformance.serve(conformance.Program(os.environ["ROWLOCK_STORE"], store()))

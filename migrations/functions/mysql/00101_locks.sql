@@ -735,7 +735,7 @@ CREATE PROCEDURE rowlock_lease_release(
     IN namespace TEXT CHARACTER SET utf8mb4, OUT released BOOLEAN
 ) SQL SECURITY DEFINER
 BEGIN
-    DECLARE ttl_us, changed BIGINT;
+    DECLARE ttl_us, changed, ear BIGINT;
     DECLARE coded_namespace, coded_name, why TEXT CHARACTER SET ascii;
     DECLARE failed INT DEFAULT 0;
     DECLARE ends DATETIME(6);
@@ -746,9 +746,10 @@ BEGIN
         SET failed = 0, why = NULL;
         BEGIN
             DECLARE CONTINUE HANDLER FOR 1020, 1205, 1213, 1615, 3572 SET failed = 1;
+            DO LAST_INSERT_ID(0);
             CALL rowlock_lease_do_release(coded_namespace, coded_name, nonce, token, 0, NULL);
             IF failed = 0 THEN
-                SET changed = ROW_COUNT();
+                SET changed = ROW_COUNT(), ear = LAST_INSERT_ID();
             END IF;
             IF failed = 0 AND changed <= 0 THEN
                 CALL rowlock_lease_do_released(coded_namespace, coded_name, nonce, token, why);
@@ -762,6 +763,12 @@ BEGIN
             DO SLEEP(0.01 * RAND());
         END IF;
     END WHILE;
+    IF changed > 0 AND ear > 0 THEN
+        BEGIN
+            DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END; -- a process that is not woken polls
+            KILL QUERY IS_USED_LOCK(CONCAT('rowlock-ear ', LOWER(LPAD(HEX(ear), 12, '0'))));
+        END;
+    END IF;
 END
 -- +goose StatementEnd
 
