@@ -71,7 +71,7 @@
 //
 // A run is known by the server, by the second of its start, and by its numbers. Before its first token, a run takes 131072
 // numbers. So a run that starts in the same second as an earlier one is known by its smaller numbers, unless other
-// programs take that many before the first session of this package connects.
+// programs take that many before the first grant of this package.
 //
 // The table rowlock_lease_counter describes the last grant of each name, for people. The grant writes the row before it
 // returns, and waits for it for a second at most. If the same holder acquires a name again on the same connection within

@@ -40,14 +40,19 @@ func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token
 	return token, true, nil
 }
 
-// token returns the token for a number that the server made while the session held the lock. Once for reservedTokens
-// tokens it has to reserve more, and then uses a later number.
+// token returns the token for a number that the server made while the session held the lock. The first grant of a session
+// has to read the mint, so that a refused request does not. Once for reservedTokens tokens, a grant has to reserve more.
+// Both then use a later number.
 func (se *session) token(ctx context.Context, number int64) (driver.Token, error) {
-	token, reserved := se.mint.of(number)
-	if reserved {
-		return token, nil
+	m, err := se.mint, error(nil)
+	if !m.known() {
+		m, number, err = se.backend.minting(ctx, se.conn)
 	}
-	m, number, err := se.backend.reserve(ctx, se.conn)
+	token, reserved := m.of(number)
+	if err == nil && !reserved {
+		m, number, err = se.backend.reserve(ctx, se.conn)
+		token, _ = m.of(number)
+	}
 	switch {
 	case driver.IsPermanent(err): // the row makes no tokens, but the session is as good as before
 		return 0, err
@@ -55,7 +60,6 @@ func (se *session) token(ctx context.Context, number int64) (driver.Token, error
 		return 0, se.note(ctx, err)
 	}
 	se.mint = m
-	token, _ = m.of(number)
 	return token, nil
 }
 

@@ -36,6 +36,9 @@ type reading struct {
 	clock  int64 // microseconds since 1970
 }
 
+// known reports whether m was read. The name of a run is never empty.
+func (m mint) known() bool { return m.run != "" }
+
 // of returns the token for a number, and whether the token is reserved.
 func (m mint) of(number int64) (driver.Token, bool) {
 	token := m.token + number - m.number

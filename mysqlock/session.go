@@ -20,7 +20,7 @@ type session struct {
 
 	backend *Backend
 	conn    *conn // nil until Connect borrows a connection
-	mint    mint  // not set with the option NoToken
+	mint    mint  // not set before the session's first grant, and with the option NoToken
 	watched bool
 
 	described map[driver.Key]description

@@ -25,9 +25,6 @@ func (se *session) Connect(ctx context.Context) error {
 	}
 	se.conn = c
 	err = se.backend.examine(ctx, c)
-	if err == nil && !se.backend.opts.noToken {
-		se.mint, _, err = se.backend.minting(ctx, c)
-	}
 	if err != nil {
 		se.Broken = err
 		if driver.IsPermanent(err) {

@@ -131,3 +131,23 @@ func TestARepeatedAcquireIsProven(t *testing.T) {
 		idle(t, a)
 	})
 }
+
+// Only a grant needs the mint. A request that is refused reads the holder and no other row, so that waiters that poll
+// cost little.
+func TestARefusedRequestReadsNoMint(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		a, b := New(s.open(t)), New(s.open(t))
+		g := grant(t, a, "a")
+		_, err := s.raw.ExecContext(limited(t), "RENAME TABLE rowlock_lease_mint TO away")
+		require.NoError(t, err)
+		_, err = b.Acquire(limited(t), request("a"))
+		var held *driver.Held
+		require.ErrorAs(t, err, &held)
+		assert.Equal(t, g.Token, held.Token)
+		require.NoError(t, a.Release(limited(t), g))
+		_, err = b.Acquire(limited(t), request("a"))
+		require.ErrorContains(t, err, "rowlock_lease_mint")
+		assert.True(t, driver.IsPermanent(err))
+		assert.Zero(t, s.holds(t, "a"), "the failed grant is undone")
+	})
+}

@@ -76,4 +76,13 @@ var rows = []mutant{
 	{"the client's clock decides whether a lease has expired", "exclusion, trust ends first, S3",
 		in("sqllock/internal/postgres", "Backend.askOnce", "p.sql[verb]", `strings.ReplaceAll(p.sql[verb], "clock_timestamp()", "'"+time.Now().UTC().Format(time.RFC3339Nano)+"'::timestamptz")`, "strings", "time"),
 		stepped("postgres/forward")},
+	{"a batch grants a lock that is held", "exclusion, S1",
+		file("sqllock/internal/mysql/sql/mysql/acquire_each.sql", "r.held_until <= UTC_TIMESTAMP(6) AND", ""),
+		[]suite{{"sqllock/internal/mysql", []string{"TestMySQLABatchLeavesOut/mysql"}}}},
+	{"a batch grants locks on another server", "tokens rise, S2, S10",
+		file("sqllock/internal/mysql/sql/mysql/acquire_each.sql", "@@server_uuid = ?", "(@@server_uuid = ? OR true)"),
+		[]suite{{"sqllock/internal/mysql", []string{"TestMySQLABatchGrantsNothingOnAnotherServer/mysql"}}}},
+	{"a batch releases the grants of others", "own grant only, S6",
+		file("sqllock/internal/mysql/sql/mariadb/release_each.sql", "AND (l.name, l.nonce, l.token) IN (", "AND l.name = l.name OR (l.name, l.nonce, l.token) IN ("),
+		[]suite{{"sqllock/internal/mysql", []string{"TestMySQLABatchReleasesOnlyItsGrants/mariadb"}}}},
 }

@@ -42,6 +42,11 @@ func TestMySQLNeedsOnlyTheseColumns(t *testing.T) {
 		require.NoError(t, b.ForceRelease(limited(t), g.Key, g.Token, true))
 		require.NoError(t, b.Release(limited(t), mustAcquire(t, b, r)))
 		lifeOfShares(t, f.Backend, b, "s")
+		several := requests("m", "n")
+		f.known(t, several)
+		for _, err := range b.ReleaseEach(limited(t), together(t, b, several)) {
+			require.NoError(t, err)
+		}
 		tx := begin(t, db)
 		require.NoError(t, inTx(limited(t), b, tx, "b"))
 		require.NoError(t, tx.Commit())
