@@ -145,8 +145,17 @@ func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
 	return time.After(time.Until(j.killAt))
 }
 
+// recordWait is how long a release waits until the start of the run has been recorded. A short command often ends while
+// the record is being written. The connection of that write is then busy, and to open a second one would take longer
+// than the write. The wait is short, because the store may not be able to write the record at all.
+const recordWait = 10 * time.Millisecond
+
 // release releases the lease after the whole group has ended, and returns the final exit code.
 func (j *Job) release(code int) int {
+	select {
+	case <-j.Recorded:
+	case <-time.After(recordWait):
+	}
 	if j.Lease.Tick() != "" && code == 0 && j.Outcome == Exited {
 		return j.releaseDone()
 	}

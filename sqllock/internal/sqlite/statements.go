@@ -18,20 +18,21 @@ import (
 var files embed.FS
 
 // prepared contains prepared statements. They save time: SQLite takes several times as long to parse a statement as to
-// run it. A statement runs from its text once, and is prepared before its second run. So a process that acquires one
-// lock parses only the few statements that it runs. database/sql prepares each statement once on each connection.
+// run it. A statement runs from its text twice, and is prepared before its third run. So a process that acquires one lock
+// prepares no statement. database/sql prepares each statement once on each connection.
 type prepared struct {
 	db   *sql.DB
 	turn chan struct{} // a semaphore: it contains a value while no call of ready prepares statements
 
 	mu    sync.Mutex
 	stmts map[string]*sql.Stmt // keyed by text; nil if the statement is not prepared yet
-	due   []string             // the texts of the statements that have run once
+	ran   map[string]bool      // true if the statement has run from its text
+	due   []string             // the texts of the statements that have run from their texts twice
 }
 
 // prepare returns the statements in the files with these names. They are closed when owner is garbage-collected.
 func prepare(owner *file, verbs ...string) *prepared {
-	p := &prepared{db: owner.db, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}}
+	p := &prepared{db: owner.db, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}, ran: map[string]bool{}}
 	for _, verb := range verbs {
 		p.stmts[owner.sql[verb]] = nil
 	}
@@ -48,7 +49,7 @@ func closeAll(stmts map[string]*sql.Stmt) {
 	}
 }
 
-// ready prepares the statements that have run once. A caller that holds a connection must not call this method, because
+// ready prepares the statements that are due. A caller that holds a connection must not call this method, because
 // the pool may have no second connection.
 func (p *prepared) ready(ctx context.Context) error {
 	if len(p.unprepared()) == 0 {
@@ -91,8 +92,11 @@ func (p *prepared) find(text string) *sql.Stmt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	stmt, prepares := p.stmts[text]
-	if prepares && stmt == nil && !slices.Contains(p.due, text) {
-		p.due = append(p.due, text)
+	if prepares && stmt == nil {
+		if p.ran[text] && !slices.Contains(p.due, text) {
+			p.due = append(p.due, text)
+		}
+		p.ran[text] = true
 	}
 	return stmt
 }
