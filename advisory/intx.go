@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -73,7 +74,7 @@ func InTxPgx(ctx context.Context, tx pgx.Tx, name string, opts ...TxOption) erro
 }
 
 // txStatements has the statements of InTx. The table name is empty, because these statements use no table.
-var txStatements = load(sqltable.Table{})
+var txStatements = sync.OnceValue(func() statements { return load(sqltable.Table{}) })
 
 func inTx(ctx context.Context, name string, opts []TxOption, try func(statement string, id int64, dest ...any) error) error {
 	var o txOptions
@@ -91,7 +92,7 @@ func inTx(ctx context.Context, name string, opts []TxOption, try func(statement 
 	end := time.Now().Add(o.wait)
 	for step := firstTxPause; ; step = min(2*step, longTxPause) {
 		locked, version := false, ""
-		if err := try(txStatements[verb], keyOf(key), &locked, &version); err != nil {
+		if err := try(txStatements()[verb], keyOf(key), &locked, &version); err != nil {
 			if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) { // if ctx ends during a statement, the driver closes the connection, and its error may not wrap the error of ctx
 				err = fmt.Errorf("%w: %w", ended, err)
 			}

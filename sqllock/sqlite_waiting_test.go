@@ -278,17 +278,23 @@ func TestSQLiteWithoutWaitersSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// A backend's prepared statements are closed when the backend is garbage-collected, even if the pool stays open.
+// A backend prepares no statement for one lock, because a short process would not run it again. A backend's prepared
+// statements are closed when the backend is garbage-collected, even if the pool stays open.
 func TestSQLiteBackendsThatAreDroppedLeaveNothing(t *testing.T) {
 	t.Parallel()
 	statements := &counted{dsn: "file:" + filepath.Join(t.TempDir(), "locks.db") + "?_pragma=journal_mode(WAL)"}
 	db := sql.OpenDB(statements)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.NoError(t, migrations.Up(t.Context(), db, migrations.SQLite))
+	first := sql.OpenDB(&counted{dsn: statements.dsn})
+	t.Cleanup(func() { require.NoError(t, first.Close()) })
+	acquire(t, sqllock.SQLite(first), request("other")) // the first acquire in a new file writes the column epoch, and then looks again
 	before := statements.open.Load()
 	func() {
 		b := sqllock.SQLite(db)
-		for range 2 {
+		require.NoError(t, b.Release(t.Context(), acquire(t, b, request("job"))))
+		require.Equal(t, before, statements.open.Load())
+		for range 3 {
 			require.NoError(t, b.Release(t.Context(), acquire(t, b, request("job"))))
 		}
 	}()

@@ -85,6 +85,11 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 	}
 	defer func() { _ = locker.Close() }() // an error of the release has been reported already
 
+	processes := child.NewGuard()
+	defer processes.End()
+	if f.wait == 0 { // a run that waits does not keep a second process meanwhile
+		processes.Prepare()
+	}
 	asked := time.Now()
 	lease, err := f.acquire(in.wait, locker, names)
 	w.End()
@@ -119,7 +124,7 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 		return 0, err
 	}
 	defer children.Close()
-	j := &job.Job{Log: a.log, Lease: lease, Children: children, Recorded: recorded, Outer: job.OuterOf(s.Hash(), lease), Slot: f.slot(name, lease), Signals: sig, Timeout: f.timeout, Grace: f.grace, GraceWhenLost: f.graceWhenLost()}
+	j := &job.Job{Log: a.log, Lease: lease, Guard: processes, Children: children, Recorded: recorded, Outer: job.OuterOf(s.Hash(), lease), Slot: f.slot(name, lease), Signals: sig, Timeout: f.timeout, Grace: f.grace, GraceWhenLost: f.graceWhenLost()}
 	std := a.std
 	if f.hideStore {
 		std.Env = std.Env.Without(variable("store"))

@@ -99,6 +99,7 @@ func (t Table) RewriteProtected(statement, quote string) string {
 // this method took longer than all other work of creating a backend.
 func (t Table) replace(base, statement, quote string) string {
 	var b strings.Builder
+	b.Grow(len(statement) + len(statement)/8)
 	for {
 		at := strings.Index(statement, base)
 		if at < 0 {

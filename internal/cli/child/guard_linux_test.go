@@ -19,9 +19,11 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 // Promise: if rowlock dies before it has sent the command's group to the guard, the guard still kills the processes
 // that the command has started.
 func TestAGuardThatWasToldNoGroup(t *testing.T) {
-	g, err := startGuard("")
-	require.NoError(t, err)
-	defer g.dismiss()
+	g := NewGuard()
+	defer g.End()
+	require.NoError(t, g.start())
+	g.tell(g.mark)
+	g.tell("")
 	alive, theirs, err := os.Pipe()
 	require.NoError(t, err)
 	defer alive.Close()
@@ -51,7 +53,7 @@ func TestAGuardThatWasToldNothing(t *testing.T) {
 		Env: []string{"A=", "", ""}, Files: []*os.File{alive, os.Stdout, os.Stderr}, Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	require.NoError(t, err)
-	require.NoError(t, exec.Command("/proc/self/exe", guardprocess.Argument, "").Run())
+	require.NoError(t, exec.Command("/proc/self/exe", guardprocess.Argument).Run())
 	require.NoError(t, theirs.Close())
 	end, err := bystander.Wait()
 	require.NoError(t, err)

@@ -4,62 +4,97 @@ package child
 
 import (
 	"crypto/rand"
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 
 	guardprocess "github.com/rowlock/rowlock/internal/cli/child/guard"
 	"github.com/rowlock/rowlock/internal/cli/system"
 )
 
-// guard represents a second process of this program. The guard process reads from a pipe, and kills the process group
-// of the command when the pipe is closed. Then it removes the folder of the socket. The kernel closes the pipe when rowlock dies, even if KILL ends rowlock.
+// Guard represents a second process of this program. The guard process reads from a pipe, and kills the process group
+// of the command when the pipe is closed. Then it removes the folder of the socket. The kernel closes the pipe when
+// rowlock dies, even if KILL ends rowlock.
 //
 // The id of the process group is known only after the command has started. If rowlock dies before it has sent the id,
 // the guard searches for processes that have a certain environment variable. The command and all processes that it has
 // started have this variable.
-type guard struct {
-	process *exec.Cmd
+type Guard struct {
+	mark string // the environment variable of the command, as NAME=value
+
+	mu      sync.Mutex // held while the process starts or ends
+	process *exec.Cmd  // nil unless the process runs
 	pipe    *os.File
-	mark    string // the environment variable of the command, as NAME=value
+	ended   bool
 }
 
 // markName is the name of the environment variable by which the guard finds the command's processes.
 // Its value is different for each command.
 const markName = "ROWLOCK_GUARD"
 
-// startGuard starts the guard in its own session, so that the terminal sends it no signals. The guard inherits no files
-// and no environment variables of rowlock. So the guard keeps no pipe of the command open, and has no password in its
-// environment. The parameter socket is the absolute path of the socket's folder, or empty.
-func startGuard(socket string) (*guard, error) {
+var errEnded = errors.New("the guard has ended")
+
+// NewGuard returns a guard for one command. Its process does not run yet: [Start] starts it before the command. The
+// caller must call End.
+func NewGuard() *Guard { return &Guard{mark: markName + "=" + rand.Text()} }
+
+// Prepare starts the process in the background, so that [Start] does not have to wait for it.
+func (g *Guard) Prepare() {
+	go func() { _ = g.start() }() // Start repeats a start that has failed
+}
+
+// start starts the process, unless it runs already. The process has its own session, so that the terminal sends it no
+// signals. It inherits no files and no environment variables of rowlock. So the guard keeps no pipe of the command open,
+// and has no password in its environment.
+func (g *Guard) start() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.process != nil:
+		return nil
+	case g.ended:
+		return errEnded
+	}
 	path, err := ownProgram()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	theirs, ours, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer theirs.Close()
-	g := &guard{pipe: ours, mark: markName + "=" + rand.Text(), process: &exec.Cmd{
-		Path: path, Args: []string{system.Program, guardprocess.Argument, socket}, Env: []string{}, Dir: "/", Stdin: theirs,
+	process := &exec.Cmd{
+		Path: path, Args: []string{system.Program, guardprocess.Argument}, Env: []string{}, Dir: "/", Stdin: theirs,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}}
-	if err := g.process.Start(); err != nil {
-		_ = ours.Close()
-		return nil, err
 	}
-	_, _ = fmt.Fprintln(g.pipe, g.mark)
-	return g, nil
+	if err := process.Start(); err != nil {
+		_ = ours.Close()
+		return err
+	}
+	g.process, g.pipe = process, ours
+	return nil
 }
 
-// watch sends the guard the id of the process group that it has to kill.
-func (g *guard) watch(group int) { _, _ = fmt.Fprintln(g.pipe, group) }
+// tell sends a text to the process.
+func (g *Guard) tell(text string) { _, _ = g.pipe.WriteString(text + guardprocess.End) }
 
-// dismiss ends the guard without killing any process. It is called when no process of the command is left.
-func (g *guard) dismiss() {
-	_ = g.process.Process.Kill()
-	_ = g.process.Wait()
-	_ = g.pipe.Close()
+// dismiss ends the process without killing any other process. It is called when no process of the command is left. End
+// waits for the end of the process, because the command's result need not wait for it.
+func (g *Guard) dismiss() { _ = g.process.Process.Kill() }
+
+// End ends the process, if it runs, without killing any other process. It must not be called while a process of the
+// command is left.
+func (g *Guard) End() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+	if g.process != nil {
+		g.dismiss()
+		_ = g.process.Wait()
+		_ = g.pipe.Close()
+		g.process = nil
+	}
 }

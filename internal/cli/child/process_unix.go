@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -18,21 +19,22 @@ import (
 // Process represents a running command and its process group. The id of the group is the process id of the command.
 type Process struct {
 	group  int
-	guard  *guard
+	guard  *Guard
 	Exited chan int            // receives the exit code of the command itself
 	Paused chan syscall.Signal // receives each signal that has stopped (suspended) the command
 	Gone   chan struct{}       // closed when no process of the group is left
 }
 
-// Start starts the command as the leader of a new process group. If rowlock itself is killed, a guard kills the group,
+// Start starts the command as the leader of a new process group. If rowlock itself is killed, the guard kills the group,
 // and removes the folder with the socket for the processes that inherit the lease. The parameter socket is the absolute
 // path of that folder. It is empty if there is no socket.
-func Start(path string, argv, env []string, std system.Stdio, socket string) (*Process, error) {
+func Start(path string, argv, env []string, std system.Stdio, guard *Guard, socket string) (*Process, error) {
 	adoptOrphans()
-	guard, err := startGuard(socket)
-	if err != nil {
+	if err := guard.start(); err != nil {
 		return nil, exit.Failf(exit.Internal, "start the guard process of the command: %w", reason(err))
 	}
+	guard.tell(guard.mark)
+	guard.tell(socket)
 	cmd := command(path, argv, append(env[:len(env):len(env)], guard.mark), std)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieTogether(cmd.SysProcAttr)
@@ -41,12 +43,11 @@ func Start(path string, argv, env []string, std system.Stdio, socket string) (*P
 	go func() {
 		runtime.LockOSThread() // never unlocked: with dieTogether the kernel kills the command when this thread ends
 		if err := cmd.Start(); err != nil {
-			guard.dismiss()
 			started <- err
 			return
 		}
 		c.group = cmd.Process.Pid
-		guard.watch(c.group)
+		guard.tell(strconv.Itoa(c.group))
 		_ = cmd.Process.Release() // exec's Wait does not report stops, so wait4 is called below instead
 		started <- nil
 		c.wait()

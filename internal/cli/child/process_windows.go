@@ -25,10 +25,22 @@ type Process struct {
 	Gone   chan struct{}       // closed when no process of the job is left
 }
 
+// Guard does nothing on Windows: the system itself ends the processes of the job when rowlock dies.
+type Guard struct{}
+
+// NewGuard returns a Guard.
+func NewGuard() *Guard { return &Guard{} }
+
+// Prepare does nothing.
+func (*Guard) Prepare() {}
+
+// End does nothing.
+func (*Guard) End() {}
+
 // Start starts the command in its own job object, and in its own console group, which can receive Ctrl-Break.
 // The command stays suspended until it is in the job. So the command cannot start a child outside of the job. There is no
 // guard, so nothing removes the folder of the socket if rowlock is killed.
-func Start(path string, argv, env []string, std system.Stdio, _ string) (*Process, error) {
+func Start(path string, argv, env []string, std system.Stdio, _ *Guard, _ string) (*Process, error) {
 	job, err := createJob()
 	if err != nil {
 		return nil, exit.Failf(exit.Internal, "create a job object: %w", err)

@@ -24,6 +24,7 @@ type Job struct {
 	Lease          *rowlock.Lease
 	Outer          Outer           // describes this lock to a "rowlock run" inside the command
 	Slot           string          // the number of the lease's slot; empty if the lock is not a slot
+	Guard          *child.Guard    // kills the command if rowlock is killed
 	Children       *Children       // answers the processes that inherit the lease; nil if there is no socket for them
 	Recorded       <-chan struct{} // closed when the start of the run has been recorded
 	Signals        *system.Signals
@@ -41,7 +42,7 @@ type Job struct {
 // Run starts the command, supervises it until no process of its group is left, and releases the lease.
 func (j *Job) Run(path string, argv []string, std system.Stdio) (int, error) {
 	j.Signals.ForwardStops() // called before the command starts, so that rowlock misses no press of the suspend key
-	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer, j.Slot, j.Children), std, j.Children.folder())
+	child, err := child.Start(path, argv, under(std.Env, j.Lease, j.Outer, j.Slot, j.Children), std, j.Guard, j.Children.folder())
 	if err != nil {
 		j.Outcome = Failed
 		_ = j.Lease.Release(context.Background()) // ignored: Run returns the error of the start
@@ -144,8 +145,17 @@ func (j *Job) stop(grace time.Duration) (kill <-chan time.Time) {
 	return time.After(time.Until(j.killAt))
 }
 
+// recordWait is how long a release waits until the start of the run has been recorded. A short command often ends while
+// the record is being written. The connection of that write is then busy, and to open a second one would take longer
+// than the write. The wait is short, because the store may not be able to write the record at all.
+const recordWait = 10 * time.Millisecond
+
 // release releases the lease after the whole group has ended, and returns the final exit code.
 func (j *Job) release(code int) int {
+	select {
+	case <-j.Recorded:
+	case <-time.After(recordWait):
+	}
 	if j.Lease.Tick() != "" && code == 0 && j.Outcome == Exited {
 		return j.releaseDone()
 	}

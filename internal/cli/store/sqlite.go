@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	_ "embed" // for the statement
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,9 +24,6 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
-
-//go:embed sql/tables_of_file.sql
-var tablesOfFile string
 
 // Local is the value of --store that names the default SQLite file.
 const Local = "local"
@@ -165,8 +161,9 @@ func (s *Store) migrated(ctx context.Context) (bool, error) {
 // error to one of them at once, without waiting for busy_timeout (https://sqlite.org/c3ref/busy_handler.html). So
 // TablesOfFile retries until ctx ends.
 func (s *Store) TablesOfFile(ctx context.Context) (ready, others int, err error) {
+	statement := s.StatementIn(statementFiles, "sql", "tables_of_file")
 	for {
-		err = s.DB.QueryRowContext(ctx, tablesOfFile, s.Table.Name()).Scan(&ready, &others)
+		err = s.DB.QueryRowContext(ctx, statement, s.Table.Name()).Scan(&ready, &others)
 		if !isBusy(err) {
 			return ready, others, err
 		}

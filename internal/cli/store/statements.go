@@ -7,13 +7,16 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
+//go:embed sql
+var statementFiles embed.FS
+
 // StatementIn returns the SQL of the file folder/verb.sql with the names of the store's tables.
 func (s *Store) StatementIn(files embed.FS, folder, verb string) string {
 	quote := `"`
 	if s.At.Dialect == migrations.MySQL {
 		quote = "`"
 	}
-	return s.Table.Statements(files, folder, quote)[verb]
+	return s.Table.Statement(files, folder, verb, quote)
 }
 
 // IsMissingTable reports whether err means that a table, column, function or schema does not exist.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -15,36 +16,59 @@ import (
 var own embed.FS
 
 // Script is a Lua script. A request contains only its digest. If the server does not know the digest, the request is
-// repeated with the script's text.
+// repeated with the script's text. The first request puts the text together, so that a program that links this package
+// and does not use it starts without this work.
 type Script struct {
-	text, digest string
-	recorded     bool // the script's second key is the server's record, which the script can work without
+	made     func() made
+	recorded bool // the script's second key is the server's record, which the script can work without
 }
 
+// made is the text of a script, and its digest.
+type made struct{ text, digest string }
+
+func newScript(text func() string) Script {
+	return Script{made: sync.OnceValue(func() made {
+		text := text()
+		sum := sha1.Sum([]byte(text))
+		return made{text, hex.EncodeToString(sum[:])}
+	})}
+}
+
+// NewScript returns a script with this text.
+func NewScript(text string) Script { return newScript(func() string { return text }) }
+
 // Load returns the script in lua/verb.lua of files.
-func Load(files embed.FS, verb string) Script { return NewScript(luaFile(files, verb)) }
+func Load(files embed.FS, verb string) Script {
+	return newScript(func() string { return luaFile(files, verb) })
+}
 
 // LoadBehind returns the script verb, with the functions of a second Lua file prepended.
 func LoadBehind(files embed.FS, verb, functions string) Script {
-	return Load(files, verb).Behind(luaFile(files, functions))
+	return Load(files, verb).behind(func() string { return luaFile(files, functions) })
 }
 
 // LoadQueued returns the script verb, with the functions of queue.lua prepended.
 func LoadQueued(files embed.FS, verb string) Script {
-	return Load(files, verb).Behind(luaFile(own, "queue"))
+	return Load(files, verb).behind(func() string { return luaFile(own, "queue") })
 }
 
 // WithShares returns s with the functions of shares.lua prepended.
-func (s Script) WithShares() Script { return s.Behind(luaFile(own, "shares")) }
+func (s Script) WithShares() Script {
+	return s.behind(func() string { return luaFile(own, "shares") })
+}
 
 // Behind returns s with text prepended. If the first line of s sets flags (#!), that line stays the first line.
-func (s Script) Behind(text string) Script {
-	flags, rest := "", s.text
-	if strings.HasPrefix(rest, "#!") {
-		flags, rest, _ = strings.Cut(rest, "\n")
-		flags += "\n"
-	}
-	return NewScript(flags + text + rest)
+func (s Script) Behind(text string) Script { return s.behind(func() string { return text }) }
+
+func (s Script) behind(text func() string) Script {
+	return newScript(func() string {
+		flags, rest := "", s.made().text
+		if strings.HasPrefix(rest, "#!") {
+			flags, rest, _ = strings.Cut(rest, "\n")
+			flags += "\n"
+		}
+		return flags + text() + rest
+	})
 }
 
 func luaFile(files embed.FS, name string) string {
@@ -53,12 +77,6 @@ func luaFile(files embed.FS, name string) string {
 		panic(err) // impossible, because the script is embedded
 	}
 	return string(text)
-}
-
-// NewScript returns a script with this text.
-func NewScript(text string) Script {
-	sum := sha1.Sum([]byte(text))
-	return Script{text: text, digest: hex.EncodeToString(sum[:])}
 }
 
 // WithRecord returns s as a script whose second key is the server's record.
@@ -80,9 +98,9 @@ type Call struct {
 // Send sends the script through the given client, as text or by its digest. It does not retry.
 func (c Call) Send(ctx context.Context, through redis.Scripter, text bool) *redis.Cmd {
 	if text {
-		return through.Eval(ctx, c.Script.text, c.Keys, c.Args...)
+		return through.Eval(ctx, c.Script.made().text, c.Keys, c.Args...)
 	}
-	return through.EvalSha(ctx, c.Script.digest, c.Keys, c.Args...)
+	return through.EvalSha(ctx, c.Script.made().digest, c.Keys, c.Args...)
 }
 
 // While a slot of a Cluster moves to another server, the lock and the record can be on different servers. A call with

@@ -19,32 +19,38 @@ import (
 	"syscall"
 )
 
-// Argument, as the first of two arguments, starts this program as the guard of another rowlock process. The second
-// argument is the absolute path of the socket's folder, or empty if there is no socket.
+// Argument, as the only argument, starts this program as the guard of another rowlock process.
 const Argument = "__guard"
 
+// End ends each text that rowlock writes to the pipe: the environment variable of the command, the absolute path of the
+// socket's folder, which is empty if there is no socket, and the id of the command's group. The first two are written
+// before the command starts.
+const End = "\x00"
+
 func init() {
-	if len(os.Args) == 3 && os.Args[1] == Argument {
+	if len(os.Args) == 2 && os.Args[1] == Argument {
 		be(os.Stdin)
-		remove(os.Args[2])
 		os.Exit(0)
 	}
 }
 
-// be waits until rowlock closes the pipe or dies, and then kills the group of the command. It ignores all signals that
-// a process can ignore. Otherwise a service manager that sends TERM to all processes of a service would end the guard
-// before the command has ended.
+// be waits until rowlock closes the pipe or dies. Then it kills the group of the command and removes the folder of the
+// socket. It ignores all signals that a process can ignore. Otherwise a service manager that sends TERM to all processes
+// of a service would end the guard before the command has ended.
 func be(pipe io.Reader) {
 	signal.Ignore()
 	text, _ := io.ReadAll(pipe)
-	mark, id, marked := strings.Cut(string(text), "\n")
-	switch group, err := strconv.Atoi(strings.TrimSpace(id)); {
-	case !marked: // rowlock died before it started the command, so there is no process to kill
-	case err != nil:
-		killMarked(mark)
+	texts := strings.Split(string(text), End)
+	if len(texts) < 3 {
+		return // rowlock died before it started the command, so there is no process to kill
+	}
+	switch group, err := strconv.Atoi(texts[2]); {
+	case len(texts) == 3 || err != nil:
+		killMarked(texts[0])
 	case group > 1:
 		_ = syscall.Kill(-group, syscall.SIGKILL)
 	}
+	remove(texts[1])
 }
 
 // remove removes the folder of the socket. It removes no other file, and not a folder that has another file.
