@@ -248,7 +248,7 @@ func TestAPanicOfATraceAfterABatchLeavesNothing(t *testing.T) {
 		l := locker(t, b)
 		assert.Panics(t, func() { _, _ = l.AcquireAll(background, three, rowlock.Tracing(panics)) })
 		synctest.Wait()
-		assert.Zero(t, held(t, store))
+		require.Zero(t, held(t, store))
 
 		b.released = unsure
 		leases, err := l.AcquireAll(background, three)

@@ -20,7 +20,7 @@ type release struct {
 	other  *ending    // a ReleaseWith that has begun; nil if there is none
 	to     *successor // the waiter that receives the lease; nil if the store must release it
 	round  uint64
-	first  func(context.Context) error // sends the first request that releases the lease
+	first  func(context.Context) error // sends the first request that releases the lease; nil if a batch has released it
 }
 
 // beginRelease begins to release the lease. It sends nothing. It returns nil if an earlier call has begun.
@@ -100,6 +100,9 @@ func (r *release) run(ctx context.Context) (tell func()) {
 // handOverOrRelease hands the lease over to the first waiter of this process, or releases it. The result handed reports
 // whether the lease was handed over.
 func (r *release) handOverOrRelease(ctx context.Context) (handed bool, err error) {
+	if r.first == nil {
+		return false, nil
+	}
 	le := r.lease
 	ctx, cancel := le.limited(ctx, callTimeout(le.grant.TTL)) // one limit for all requests of this release
 	defer cancel()
@@ -173,17 +176,15 @@ func releaseTogether(ctx context.Context, batch []*release) {
 			crew.InTurn(len(settled), func(i int) { settled[i].run(ctx)() })
 		}}
 		for i, r := range batch {
-			r.first = func(ctx context.Context) error {
-				if driver.IsNotApplied(errs[i]) {
-					return r.lease.askRelease(ctx)
-				}
-				return errs[i]
-			}
 			if errs[i] == nil {
+				r.first = nil
 				settled = append(settled, r)
-			} else {
-				tasks = append(tasks, func() { r.run(ctx)() }) // may take long, because it sends further requests
+				continue
 			}
+			if !driver.IsNotApplied(errs[i]) {
+				r.first = func(context.Context) error { return errs[i] }
+			}
+			tasks = append(tasks, func() { r.run(ctx)() }) // may take long, because it sends further requests
 		}
 		crew.Together(len(tasks), func(i int) { tasks[i]() }, func() {})
 	}()
