@@ -219,7 +219,7 @@ func TestReleasesOfOneAndOfAllAgree(t *testing.T) {
 	})
 }
 
-// If the backend panics in a batch, every release is over, and no later call of Release hangs.
+// If the backend panics in a batch, each lease is released on its own, and no later call of Release hangs.
 func TestAPanicInABatchEndsEveryRelease(t *testing.T) {
 	bubble(t, func(t *testing.T, store *memlock.Backend) {
 		b := newBatching(store)
@@ -228,7 +228,39 @@ func TestAPanicInABatchEndsEveryRelease(t *testing.T) {
 		require.NoError(t, err)
 		require.PanicsWithValue(t, "backend", func() { _ = leases.Release(background) })
 		for _, le := range leases.All() {
-			require.ErrorIs(t, le.Release(background), rowlock.ErrUnknown)
+			require.NoError(t, le.Release(background))
 		}
+		assert.Equal(t, 3, b.sent("release"))
+	})
+}
+
+// If a function of a Trace panics after a batch, the other leases of the batch are released nevertheless: those of the
+// acquires, and those of the releases, also if the store reported no outcome for some of them.
+func TestAPanicOfATraceAfterABatchLeavesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		b := newBatching(store)
+		panics := &rowlock.Trace{
+			Acquired: func(rowlock.AcquiredEvent) { panic("acquired") },
+			Released: func(rowlock.ReleasedEvent) { panic("released") },
+		}
+		unsure := func(errs []error) []error { return []error{nil, errNoReply, errs[2]} }
+		b.acquired = func(grants []driver.Grant, errs []error) ([]driver.Grant, []error) { return grants, unsure(errs) }
+		l := locker(t, b)
+		assert.Panics(t, func() { _, _ = l.AcquireAll(background, three, rowlock.Tracing(panics)) })
+		synctest.Wait()
+		require.Zero(t, held(t, store))
+
+		b.released = unsure
+		leases, err := l.AcquireAll(background, three)
+		require.NoError(t, err)
+		panics.Acquired = nil
+		again, err := l.AcquireAll(background, []string{"d", "e", "f"}, rowlock.Tracing(panics))
+		require.NoError(t, err)
+		assert.PanicsWithValue(t, "released", func() { _ = again.Release(background) })
+		for _, le := range again.All() {
+			require.NoError(t, le.Release(background))
+		}
+		require.NoError(t, leases.Release(background))
+		assert.Zero(t, held(t, store))
 	})
 }

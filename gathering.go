@@ -135,21 +135,31 @@ func (g *gathering) tryEach(names []string) []error {
 		var held *driver.Held
 		return errors.As(err, &held)
 	})
-	crew.Together(len(all), func(i int) {
-		next := again
-		if reply.sent {
-			_, next = all[i].replied(reply.grants[i], reply.at, reply.at, reply.errs[i])
+	next := slices.Repeat([]verdict{again}, len(all))
+	defer func() { // also if a function of a Trace panics, because requests of unknown outcome must be resolved
+		var left []int // the names that were not granted
+		for i, a := range all {
+			if a.lease == nil {
+				left = append(left, i)
+			}
 		}
-		switch {
-		case all[i].lease != nil:
-		case next == again && !anyRefused:
-			_, errs[i] = all[i].try()
-		case next == again:
-			_ = all[i].giveUp()
-		default:
-			errs[i] = all[i].giveUp()
-		}
-	}, func() {})
+		crew.Together(len(left), func(n int) {
+			i := left[n]
+			switch {
+			case next[i] == again && !anyRefused:
+				_, errs[i] = all[i].try()
+			case next[i] == again:
+				_ = all[i].giveUp()
+			default:
+				errs[i] = all[i].giveUp()
+			}
+		}, func() {})
+	}()
+	if reply.sent {
+		crew.InTurn(len(all), func(i int) {
+			_, next[i] = all[i].replied(reply.grants[i], reply.at, reply.at, reply.errs[i])
+		})
+	}
 	return errs
 }
 

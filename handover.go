@@ -60,6 +60,9 @@ func (le *Lease) mayHandOver(now clock.Instant) bool {
 // handOverOrRelease hands the lease over to the first waiter of this process, or releases it. The result handed reports
 // whether the lease was handed over.
 func (r *release) handOverOrRelease(ctx context.Context) (handed bool, err error) {
+	if r.first == nil {
+		return false, nil
+	}
 	le := r.lease
 	ctx, cancel := le.limited(ctx, callTimeout(le.grant.TTL)) // one limit for all requests of this release
 	defer cancel()

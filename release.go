@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -227,7 +226,7 @@ type release struct {
 	other  *ending    // a ReleaseWith that has begun; nil if there is none
 	to     *successor // the waiter that receives the lease; nil if the store must release it
 	round  uint64
-	first  func(context.Context) error // sends the first request that releases the lease
+	first  func(context.Context) error // sends the first request that releases the lease; nil if a batch has released it
 }
 
 // beginRelease begins to release the lease. It sends nothing. It returns nil if an earlier call has begun.
@@ -318,54 +317,64 @@ func (le *Lease) limited(ctx context.Context, limit time.Duration) (context.Cont
 // [driver.Batcher], the first requests are one batch.
 func releaseAll(ctx context.Context, all []*Lease) []error {
 	ctx = context.WithoutCancel(ctx)
-	releases := make([]*release, len(all))
-	for i, le := range all {
-		releases[i] = le.beginRelease()
-	}
-	together(ctx, releases)
-	errs := make([]error, len(all))
-	crew.Together(len(all), func(i int) {
-		if releases[i] != nil {
-			releases[i].run(ctx)()
+	var tasks []func()
+	var batch []*release // the releases that only send a release
+	for _, le := range all {
+		r := le.beginRelease()
+		switch {
+		case r == nil:
+		case r.before == nil && r.other == nil && r.to == nil && le.locker.batcher != nil:
+			batch = append(batch, r)
+		default:
+			tasks = append(tasks, func() { r.run(ctx)() })
 		}
-		errs[i] = all[i].awaitRelease()
-	}, func() {})
+	}
+	switch len(batch) {
+	case 0:
+	case 1:
+		tasks = append(tasks, func() { batch[0].run(ctx)() })
+	default:
+		tasks = append(tasks, func() { releaseTogether(ctx, batch) })
+	}
+	crew.Together(len(tasks), func(i int) { tasks[i]() }, func() {})
+	errs := make([]error, len(all))
+	for i, le := range all {
+		errs[i] = le.awaitRelease()
+	}
 	return errs
 }
 
-// together makes one batch of the first requests of all releases that only send a release. The first of these
-// releases sends the batch, and the others wait for its reply.
-func together(ctx context.Context, releases []*release) {
-	var members []*release
-	for _, r := range releases {
-		if r != nil && r.before == nil && r.other == nil && r.to == nil {
-			members = append(members, r)
+// releaseTogether sends the first requests of all releases in one batch, and then completes the releases. It also
+// completes them if the backend panics in the batch.
+func releaseTogether(ctx context.Context, batch []*release) {
+	slices.SortFunc(batch, func(a, b *release) int { return cmp.Compare(a.lease.Name(), b.lease.Name()) })
+	errs := slices.Repeat([]error{errBatchSize}, len(batch))
+	defer func() {
+		var settled []*release
+		tasks := []func(){func() {
+			crew.InTurn(len(settled), func(i int) { settled[i].run(ctx)() })
+		}}
+		for i, r := range batch {
+			if errs[i] == nil {
+				r.first = nil
+				settled = append(settled, r)
+				continue
+			}
+			if !driver.IsNotApplied(errs[i]) {
+				r.first = func(context.Context) error { return errs[i] }
+			}
+			tasks = append(tasks, func() { r.run(ctx)() }) // may take long, because it sends further requests
 		}
-	}
-	if len(members) < 2 || members[0].lease.locker.batcher == nil {
-		return
-	}
-	slices.SortFunc(members, func(a, b *release) int { return cmp.Compare(a.lease.Name(), b.lease.Name()) })
-	grants := make([]driver.Grant, len(members))
-	for i, r := range members {
+		crew.Together(len(tasks), func(i int) { tasks[i]() }, func() {})
+	}()
+	grants := make([]driver.Grant, len(batch))
+	for i, r := range batch {
 		grants[i] = r.lease.leftover().grant
 	}
-	send := sync.OnceValue(func() []error {
-		le := members[0].lease
-		ctx, cancel := le.limited(ctx, callTimeout(le.grant.TTL)/3)
-		defer cancel()
-		errs := le.locker.batcher.ReleaseEach(ctx, grants)
-		if len(errs) != len(grants) {
-			errs = slices.Repeat([]error{errBatchSize}, len(grants))
-		}
-		return errs
-	})
-	for i, r := range members {
-		r.first = func(ctx context.Context) error {
-			if err := send()[i]; !driver.IsNotApplied(err) {
-				return err
-			}
-			return r.lease.askRelease(ctx)
-		}
+	le := batch[0].lease
+	limited, cancel := le.limited(ctx, callTimeout(le.grant.TTL)/3)
+	defer cancel()
+	if reply := le.locker.batcher.ReleaseEach(limited, grants); len(reply) == len(batch) {
+		errs = reply
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Together calls f for each number below n, each call in a goroutine of its own, and returns when all calls have ended.
+// Together calls f for each number below n, all calls at the same time, and returns when all calls have ended.
 // If a call panics, Together calls the function ended, waits for the other calls, and panics with the same value. If a
 // call ends its goroutine (runtime.Goexit), Together also calls ended and waits. It then ends the goroutine of its
 // caller.
@@ -14,25 +14,30 @@ func Together(n int, f func(i int), ended func()) {
 	var mu sync.Mutex
 	var panicked any
 	gone := false
-	for i := range n {
-		group.Go(func() {
-			returned := false
-			defer func() {
-				if returned {
-					return
-				}
-				value := recover()
-				mu.Lock()
-				gone = true
-				if panicked == nil {
-					panicked = value
-				}
-				mu.Unlock()
-				ended()
-			}()
-			f(i)
-			returned = true
-		})
+	one := func(i int) {
+		returned := false
+		defer func() {
+			if returned {
+				return
+			}
+			value := recover()
+			mu.Lock()
+			gone = true
+			if panicked == nil {
+				panicked = value
+			}
+			mu.Unlock()
+			ended()
+		}()
+		f(i)
+		returned = true
+	}
+	if n == 1 {
+		one(0) // needs no goroutine
+	} else {
+		for i := range n {
+			group.Go(func() { one(i) })
+		}
 	}
 	group.Wait()
 	switch {
@@ -40,5 +45,13 @@ func Together(n int, f func(i int), ended func()) {
 		panic(panicked)
 	case gone:
 		runtime.Goexit()
+	}
+}
+
+// InTurn calls f for each number below n, one call after the other, in the goroutine of its caller. If a call panics or
+// ends its goroutine, InTurn still makes the other calls.
+func InTurn(n int, f func(i int)) {
+	for i := range n {
+		defer f(n - 1 - i) // the last deferred call runs first
 	}
 }

@@ -16,6 +16,8 @@ func TestTogetherCallsAll(t *testing.T) {
 	crew.Together(10, func(i int) { sum.Add(int32(i)) }, func() { t.Error("no call panicked") })
 	assert.EqualValues(t, 45, sum.Load())
 	crew.Together(0, func(int) { t.Error("called") }, nil)
+	crew.Together(1, func(int) { sum.Add(1) }, func() { t.Error("no call panicked") })
+	assert.EqualValues(t, 46, sum.Load())
 }
 
 // A panic of one call reaches the caller of Together after the other calls have ended.
@@ -32,6 +34,9 @@ func TestTogetherPassesAPanicOn(t *testing.T) {
 		}, func() { close(stop) })
 	})
 	assert.EqualValues(t, 2, others.Load())
+	ended := false
+	assert.PanicsWithValue(t, "alone", func() { crew.Together(1, func(int) { panic("alone") }, func() { ended = true }) })
+	assert.True(t, ended)
 }
 
 // If one call ends its goroutine, the goroutine of the caller ends, too. For example, a failed assertion of a test ends
@@ -49,4 +54,20 @@ func TestTogetherEndsTheCallersGoroutine(t *testing.T) {
 		returned = true
 	}()
 	assert.False(t, <-over)
+}
+
+// InTurn makes all calls in order, also if one of them panics.
+func TestInTurnMakesAllCalls(t *testing.T) {
+	var made []int
+	crew.InTurn(3, func(i int) { made = append(made, i) })
+	assert.Equal(t, []int{0, 1, 2}, made)
+	assert.PanicsWithValue(t, "trace", func() {
+		crew.InTurn(3, func(i int) {
+			made = append(made, i)
+			if i == 0 {
+				panic("trace")
+			}
+		})
+	})
+	assert.Equal(t, []int{0, 1, 2, 0, 1, 2}, made)
 }

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -47,12 +48,12 @@ func LoadBehind(files embed.FS, verb, functions string) Script {
 	return Load(files, verb).behind(func() string { return luaFile(files, functions) })
 }
 
-// LoadQueued returns the script verb, with the functions of queue.lua prepended.
+// LoadQueued returns the script verb, with the function of queue.lua prepended.
 func LoadQueued(files embed.FS, verb string) Script {
 	return Load(files, verb).behind(func() string { return luaFile(own, "queue") })
 }
 
-// WithShares returns s with the functions of shares.lua prepended.
+// WithShares returns s with the function of shares.lua prepended.
 func (s Script) WithShares() Script {
 	return s.behind(func() string { return luaFile(own, "shares") })
 }
@@ -131,34 +132,31 @@ func Run(ctx context.Context, c redis.Scripter, what Call) *redis.Cmd {
 // RunAll makes many calls in one round trip, or, on a Cluster, one to each server. Each call has its own outcome.
 func RunAll(ctx context.Context, c redis.UniversalClient, calls []Call) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, len(calls))
-	send := func(calls map[int]Call, text bool) {
-		if len(calls) == 0 {
+	// send makes the calls that are necessary after the previous replies.
+	send := func(text bool, necessary func(i int, previous error) bool) {
+		var some []int
+		for i, cmd := range cmds {
+			if cmd == nil || necessary(i, cmd.Err()) {
+				some = append(some, i)
+			}
+		}
+		if len(some) == 0 {
 			return
 		}
 		_, _ = c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, what := range calls {
-				cmds[i] = what.Send(ctx, p, text)
+			for _, i := range some {
+				cmds[i] = calls[i].Send(ctx, p, text)
 			}
 			return nil
 		})
 	}
-	all, unknown, apart := make(map[int]Call, len(calls)), make(map[int]Call), make(map[int]Call)
-	for i, what := range calls {
-		all[i] = what
-	}
-	send(all, false)
-	for i, cmd := range cmds {
-		if IsNoScript(cmd.Err()) {
-			unknown[i] = calls[i]
-		}
-	}
-	send(unknown, true)
-	for i, cmd := range cmds {
-		if alone, ok := calls[i].alone(cmd.Err()); ok {
-			apart[i] = alone
-		}
-	}
-	send(apart, true)
+	send(false, nil)
+	send(true, func(_ int, previous error) bool { return IsNoScript(previous) })
+	calls = slices.Clone(calls)
+	send(true, func(i int, previous error) (ok bool) {
+		calls[i], ok = calls[i].alone(previous)
+		return ok
+	})
 	return cmds
 }
 

@@ -55,7 +55,10 @@ func IsCluster(client redis.UniversalClient) bool {
 // record, because a script can use the keys of one slot only.
 func Recorded(client redis.UniversalClient, prefix Prefix, key string) []string {
 	record := prefix.Record()
-	if at := Slot(key); IsCluster(client) && Slot(record) != at { // the slots are equal if the prefix has a hash tag
+	if !IsCluster(client) {
+		return []string{key, record}
+	}
+	if at := Slot(key); Slot(record) != at { // the slots are equal if the prefix has a hash tag
 		record += "{" + tags()[at] + "}"
 	}
 	return []string{key, record}

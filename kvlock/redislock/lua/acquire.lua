@@ -28,7 +28,7 @@ if free - now > 0 and not same then
         elseif other[4] - now <= 0 then
             verdict = 'handover'
         end
-        local ahead = ARGV[8] ~= '' and join(KEYS[1], ARGV[8], now) or 0
+        local ahead = ARGV[8] ~= '' and queue().join(KEYS[1], ARGV[8], now) or 0
         if nonce == 'shared' and ARGV[9] ~= '0' then
             local writers = (row[6] or 0) - now > 0 and redis.call('HMGET', KEYS[1], 'writers')[1] or ''
             if not string.find(writers, ARGV[1], 1, true) then
@@ -41,7 +41,7 @@ if free - now > 0 and not same then
 end
 
 if ARGV[8] ~= '' then
-    quit(KEYS[1], ARGV[8]) -- quit comes first, so that an error grants nothing; if more callers of this process wait, their next request appends the process again
+    queue().quit(KEYS[1], ARGV[8]) -- quit comes first, so that an error grants nothing; if more callers of this process wait, their next request appends the process again
 end
 if nonce == 'shared' then
     local list = open(KEYS[1], nonce, row[7])
@@ -60,13 +60,10 @@ end
 local expires = now + ARGV[4]
 free = math.max(expires + ARGV[6], acquired + ARGV[5])
 -- string.format writes all digits, while Lua would write large numbers with an exponent. Most of the numbers below
--- equal now or expires, so these two are formatted once.
+-- equal now or expires, so usually only these two are formatted.
 local present, ending = string.format('%.0f', now), string.format('%.0f', expires)
-local digits = function(x)
-    return x == now and present or x == expires and ending or string.format('%.0f', x)
-end
-redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', digits(token), 'holder', ARGV[2], 'note', ARGV[3],
-    'acquired_at', digits(acquired), 'expires_at', ending, 'held_until', digits(free), 'clock', present)
+redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'token', token == now and present or string.format('%.0f', token), 'holder', ARGV[2], 'note', ARGV[3],
+    'acquired_at', acquired == now and present or string.format('%.0f', acquired), 'expires_at', ending, 'held_until', free == expires and ending or string.format('%.0f', free), 'clock', present)
 if row[5] then -- the key of a lock with a tick does not expire
     return {tonumber(token), row[5]}
 end

@@ -10,7 +10,7 @@ local now = math.max(time[1] * 1000000 + time[2], clock)
 
 local held = free - now > 0
 local shared = held and nonce == 'shared'
-local list = open(KEYS[1], nonce, row[7])
+local list = nonce == 'shared' and open(KEYS[1], nonce, row[7]) -- the shares, which may have expired; false if there are none
 local again = shared and list:find(ARGV[1]) -- a repeated request; its share may have expired, but no writer has held the lock since
 local writer = (row[6] or 0) - now -- positive while a writer waits
 if not again and (held and not shared or writer > 0) then
@@ -27,33 +27,39 @@ if not again and (held and not shared or writer > 0) then
         elseif other[4] - now <= 0 then
             verdict = 'handover'
         end
-        local ahead = ARGV[6] ~= '' and join(KEYS[1], ARGV[6], now) or 0
+        local ahead = ARGV[6] ~= '' and queue().join(KEYS[1], ARGV[6], now) or 0
         return {verdict, tonumber(token), other[1], other[2], now - other[3], left, ahead, '', 0, shared and list:live(now) or 0}
     end
 end
 
 if ARGV[6] ~= '' then
-    quit(KEYS[1], ARGV[6]) -- quit comes first, so that an error grants nothing
+    queue().quit(KEYS[1], ARGV[6]) -- quit comes first, so that an error grants nothing
 end
-local present = string.format('%.0f', now)
+local present, last = string.format('%.0f', now), string.format('%.0f', now + ARGV[4])
 local acquired = present
 if not shared then
     token = math.max(token + 1, now)
-    list:drop_expired(math.huge)
-elseif again then
+end
+if again then
     acquired = redis.call('HMGET', KEYS[1], 'acquired_at')[1]
     list:drop(ARGV[1])
 end
-list:add(ARGV[1], now + ARGV[4])
-list:drop_expired(now)
-local last = list:last_expiry()
-list:save('nonce', 'shared', 'token', shared and token or string.format('%.0f', token), 'holder', ARGV[2], 'note', ARGV[3],
+local write = function(...) -- the only share is written without the list, because most locks have one reader at a time
+    redis.call('HSET', KEYS[1], 'readers', ARGV[1] .. ' ' .. ARGV[1] .. ' 1 ' .. last .. ' ' .. last, ...)
+end
+if list then
+    list:drop_expired(shared and now or math.huge)
+    list:add(ARGV[1], now + ARGV[4])
+    last = list:last_expiry()
+    write = function(...) list:save(...) end
+end
+write('nonce', 'shared', 'token', shared and token or token == now and present or string.format('%.0f', token), 'holder', ARGV[2], 'note', ARGV[3],
     'acquired_at', acquired, 'expires_at', last, 'held_until', last, 'clock', present)
 if not row[5] then -- the key of a lock with a tick does not expire
     redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil((last - now) / 1000) + ARGV[5]))
 end
 if ARGV[6] ~= '' and writer <= 0 then -- the next waiter may be a reader too
-    notify(KEYS[1], ARGV[7], now, ARGV[8] == '1')
+    queue().notify(KEYS[1], ARGV[7], now, ARGV[8] == '1')
 end
 if row[5] then
     return {tonumber(token), row[5]}

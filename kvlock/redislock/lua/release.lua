@@ -2,7 +2,7 @@
 -- Parameters: KEYS[1] the lock, which is also the name of its channel; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce; token, or 0 for any token; minimum hold in microseconds; retention in milliseconds; the text with which the names of waiters' channels begin; 1 if subscribers may be connected to other servers; the tick to record, or an empty text.
 -- Result: 1 if this request or an earlier one has released the lock; 0 if the grant is unknown.
 -- Promise: a release with token 0 also ends the reservation of a writer with this nonce, which keeps out readers. The release of a share ends only this share, and the release of the last share frees the lock. May be repeated for five minutes, after which a lock without a tick is deleted. Records the tick, and then the lock's key does not expire. The record's token is at least as large as the lock's token. If the minimum hold is over, notifies the waiter that has waited longest, and reserves the lock for that waiter for 50 ms. If no waiter was notified, the script notifies all subscribers of the lock's channel.
-local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for', 'done', 'readers')
+local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'acquired_at', 'expires_at', 'clock', 'reserved_for', 'done', 'readers', 'queue')
 local function record()
     redis.call('HSET', KEYS[1], 'done', ARGV[7])
     redis.call('PEXPIRE', KEYS[1], '3153600000000') -- expires in a hundred years: PERSIST would need one more right
@@ -19,7 +19,10 @@ if ARGV[2] == '0' then -- a writer that has given up keeps out no reader any lon
         redis.call('HSET', KEYS[1], 'writers', string.sub(writers, 1, first - 1) .. string.sub(writers, last + 1))
     end
 end
-if row[1] == 'shared' and (row[2] == ARGV[2] or ARGV[2] == '0') then
+local mine = row[1] == 'shared' and (row[2] == ARGV[2] or ARGV[2] == '0')
+if mine and string.find(row[8], ARGV[1] .. ' ' .. ARGV[1] .. ' 1 ', 1, true) then
+    row[1] = ARGV[1] -- the only share is released like an exclusive lease
+elseif mine then
     local list = open(KEYS[1], row[1], row[8])
     if not list:drop(ARGV[1]) then
         return ARGV[2] == '0' and 0 or 1
@@ -42,7 +45,7 @@ if row[1] ~= ARGV[1] or (ARGV[2] ~= '0' and row[2] ~= ARGV[2]) then
     return 0
 end
 local free = math.max(now, row[3] + ARGV[3])
-local reserved = free == now and call(KEYS[1], ARGV[5], now, ARGV[6] == '1') or ''
+local reserved = row[9] and free == now and queue().call(KEYS[1], ARGV[5], now, ARGV[6] == '1') or ''
 redis.call('HSET', KEYS[1], 'nonce', '', 'expires_at', row[4] - now < 0 and row[4] or present,
     'held_until', free == now and reserved == '' and present or string.format('%.0f', reserved == '' and free or now + 50000), 'clock', present)
 if reserved ~= (row[6] or '') then
