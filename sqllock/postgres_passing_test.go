@@ -357,10 +357,9 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 	require.NoError(t, err)
 	defer stop()
 	until(t, "it listens", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1 })
-	r := request("job")
-	r.Waits = true
+	var r driver.Request
 	var g driver.Grant
-	until(t, "it has come back to its row", func() bool { // repeats this if the cleanup, which runs once a second, has deleted the row meanwhile
+	until(t, "a release grants the lock to its row, to which it has come back", func() bool { // not if the cleanup, which runs once a second, has deleted the row meanwhile
 		g = acquire(t, before, request("job"))
 		stop, err := b.Notify(t.Context(), g.Key, func() {})
 		require.NoError(t, err)
@@ -369,16 +368,15 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 		stop()
 		require.NoError(t, b.Release(t.Context(), g))
 		g = acquire(t, before, request("job"))
-		if refused(t, b, r).Pending {
-			return true
-		}
+		r = request("job")
+		r.Waits = true
+		pending := refused(t, b, r).Pending
+		stop, err = before.Notify(t.Context(), g.Key, func() {}) // the holder's process waits too, so its release may grant a request in a waiter's row
+		require.NoError(t, err)
+		defer stop()
 		require.NoError(t, before.Release(t.Context(), g))
-		return false
+		return pending && c.int(t, "SELECT count(*) FROM rowlock_lease WHERE name = 'job' AND nonce = '"+r.Nonce.String()+"'") == 1
 	})
-	alsoWaits, err := before.Notify(t.Context(), g.Key, func() {}) // this holder waits too, so its release may grant a request in a waiter's row
-	require.NoError(t, err)
-	defer alsoWaits()
-	require.NoError(t, before.Release(t.Context(), g))
 	for len(another) > 0 {
 		<-another
 	}

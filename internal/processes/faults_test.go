@@ -185,11 +185,18 @@ func (s *supervisor) overwritten(token rowlock.Token) bool {
 	return false
 }
 
+// isLast reports whether the event last is still the newest one of worker i, which is suspended. On a loaded machine its
+// last lines may be read late, and then it had passed the critical point before it was suspended.
+func (s *supervisor) isLast(i int, last event) bool {
+	_, newest := s.at(i)
+	return newest == last
+}
+
 // orphan does the same as evict, and then kills the "rowlock run" of worker i. So the child continues without its parent,
 // before its own deadline. With the fence, it must not write.
 func (s *supervisor) orphan(i int) (hit bool, err error) {
 	p, told := s.at(i)
-	hit = s.evict(i) && s.await(ttl/4, func() bool { return s.overwritten(told.Token) }) && p.killParent()
+	hit = s.evict(i) && s.await(ttl/4, func() bool { return s.overwritten(told.Token) }) && s.isLast(i, told) && p.killParent()
 	if err := p.resume(); err != nil || !hit || !programs[p.Program].fenced {
 		return hit, err
 	}
