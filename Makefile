@@ -49,12 +49,12 @@ test: ## all tests; PKG=./sqllock RUN=TestAcquire FLAGS=-v for some
 
 # The SQLite of modernc.org is C that was translated, many times slower under the detector, which has nothing to say of it. A process need
 # not wait a second at its end for goroutines that it does not have: the tests see to that. It has nothing to say either of packages
-# that read pages and code, search a model in one goroutine, or test SQL: of all packages, these are left out.
-UNRACED = docs model mutants oneline prose release searchpath sqlfunctions
+# that read pages and code, search a model in one goroutine, or test SQL or Python: of all packages, these are left out.
+UNRACED = clients/python $(addprefix internal/,docs model mutants oneline prose release searchpath sqlfunctions)
 race: export CGO_ENABLED = 1
 race: export GORACE = atexit_sleep_ms=0
 race: ## all tests under the race detector
-	$(call tested,-race -gcflags='modernc.org/...=-race=false',$(filter-out $(UNRACED:%=github.com/rowlock/rowlock/internal/%),$(shell go list ./...)))
+	$(call tested,-race -gcflags='modernc.org/...=-race=false',$(filter-out $(UNRACED:%=github.com/rowlock/rowlock/%),$(shell go list ./...)))
 
 lint: ## formatting, vet and staticcheck, in every module
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
