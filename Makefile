@@ -44,8 +44,9 @@ tested = $(if $(filter $(OWN),$(PKG)),,$(SERVERS) -- go $(GOTEST) $(1) $(if $(fi
 	$(foreach example,$(if $(filter ./...,$(PKG)),$(EXAMPLES),$(filter $(EXAMPLES),$(PKG))), \
 		$(if $(filter ./...,$(PKG)),&&) go -C $(example) $(GOTEST) $(1) .)
 
+# The longest packages mostly wait, so more packages run at the same time than there are cores.
 test: ## all tests; PKG=./sqllock RUN=TestAcquire FLAGS=-v for some
-	$(call tested,,./...)
+	$(call tested,-p=3,./...)
 
 # The SQLite of modernc.org is C that was translated, many times slower under the detector, which has nothing to say of it. A process need
 # not wait a second at its end for goroutines that it does not have: the tests see to that. It has nothing to say either of packages
