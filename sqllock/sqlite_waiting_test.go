@@ -254,7 +254,7 @@ func TestSQLiteFlushesATick(t *testing.T) {
 	require.NoError(t, migrations.Up(t.Context(), db, migrations.SQLite))
 	b := sqllock.SQLite(db)
 	for tick, relaxed := range map[string]int64{"": 1, "2026-11-23T00:00:00Z": 0} {
-		g := acquire(t, b, request("job"))
+		g := acquire(t, b, request("job "+tick))
 		g.Done = tick
 		before := statements.relaxed.Load()
 		require.NoError(t, b.Release(t.Context(), g))
