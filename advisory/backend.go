@@ -64,7 +64,7 @@ func build(src source, opts []Option) *Backend {
 	}
 	table, err := o.check(src.most())
 	s := &store{source: src, table: table, opts: o, keyOf: keyOf, err: err}
-	s.locks.Most, s.locks.Waiting, s.locks.Together = o.sessions, o.sessions/2, true
+	s.locks.Most, s.locks.Waiting = o.sessions, o.sessions/2
 	s.locks.Prompt, s.locks.Linger = true, sessionlock.Linger(src.most())
 	s.locks.Link = func(base *sessionlock.Session[int64]) sessionlock.Link[int64] {
 		return &session{Session: base, store: s}

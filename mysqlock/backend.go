@@ -49,7 +49,7 @@ func New(db *sql.DB, opts ...Option) *Backend {
 	most := db.Stats().MaxOpenConnections
 	table, err := o.check(most)
 	b := &Backend{db: db, table: table, opts: o, err: err, warnings: sqlhandle.Warnings(db)}
-	b.locks.Most, b.locks.Waiting, b.locks.Together = o.sessions, o.sessions/2, true
+	b.locks.Most, b.locks.Waiting = o.sessions, o.sessions/2
 	b.locks.Linger = sessionlock.Linger(most)
 	b.locks.Link = func(base *sessionlock.Session[driver.Key]) sessionlock.Link[driver.Key] {
 		return &session{Session: base, backend: b, described: map[driver.Key]description{}}

@@ -34,7 +34,7 @@ func (h *Holding[K]) is(g driver.Grant) bool {
 	return h.Key == g.Key && h.grant.Nonce == g.Nonce && (g.Token == 0 || h.grant.Token == g.Token)
 }
 
-// barring returns another holding that conflicts with the request h, or nil. Requests for two names also conflict if
+// barring returns another granted holding that conflicts with the request h, or nil. Requests for two names also conflict if
 // both names map to the same lock of the server, because the server would refuse one of them to another process. The
 // parameter queues is true if h waits in the server's queue, on a session without locks. An exclusive request that
 // waits there does not conflict with the shares of this process. The server itself makes the request wait until the
@@ -42,7 +42,7 @@ func (h *Holding[K]) is(g driver.Grant) bool {
 func (s *Store[K]) barring(h *Holding[K], queues bool) *Holding[K] {
 	for _, other := range s.locks[h.ID] {
 		shares := other.Shared && (h.Shared && h.Key == other.Key || queues && !h.Shared)
-		if other != h && !shares && (other.granted || !s.Together) {
+		if other != h && !shares && other.granted {
 			return other
 		}
 	}

@@ -20,10 +20,6 @@ import (
 type Store[K comparable] struct {
 	Link func(*Session[K]) Link[K] // makes the Link of a new session
 
-	// If Together is true, two requests of this process for the same lock may run on the server at the same time.
-	// Otherwise the second request is refused, or waits, until the first one has ended.
-	Together bool
-
 	// If Prompt is true, the driver ends each call soon after its context ends, on a connection that [Link].Watches. A
 	// statement may then run in the caller's goroutine. Each change of goroutine delays a statement.
 	Prompt bool
