@@ -119,7 +119,7 @@ func writerThatGivesUpLetsReadersIn(t *trial) {
 		_, refused = reader.TryAcquire(t.ctx, name)
 		return refused == nil
 	}
-	if sessions(a) { // the waiter may end its session, which the server notices a little later
+	if anonymous(a) { // the reservation belongs to a connection, whose end the server notices a little later
 		t.poll("a shared grant after the waiter for an exclusive grant has given up", granted)
 	} else if !granted() {
 		t.fatalf("a shared request after the waiter for an exclusive grant has given up: %v", refused)
