@@ -51,11 +51,13 @@ test: ## all tests; PKG=./sqllock RUN=TestAcquire FLAGS=-v for some
 # The SQLite of modernc.org is C that was translated, many times slower under the detector, which has nothing to say of it. A process need
 # not wait a second at its end for goroutines that it does not have: the tests see to that. It has nothing to say either of packages
 # that read pages and code, search a model in one goroutine, or test SQL or Python: of all packages, these are left out.
+# Of the servers, pools and settings for which the same code of ours runs, the race run takes one; make test runs all (-skip).
+TWINS   = /^(mariadb|pgbouncer|postgres-pgbouncer|sqlite-(journal|wal-immediate))|^TestConformance$$/^(another|stdlib-no-token|interpolating|valkey|redis-deadlines|5)|^TestConformanceOf(ThePreviousRelease|ACluster)$$|^TestScripts$$/^(default|mysql|redis-cluster|redlock|etcd|zookeeper)
 UNRACED = clients/python $(addprefix internal/,docs model mutants oneline prose release searchpath sqlfunctions)
 race: export CGO_ENABLED = 1
 race: export GORACE = atexit_sleep_ms=0
 race: ## all tests under the race detector
-	$(call tested,-race -gcflags='modernc.org/...=-race=false',$(filter-out $(UNRACED:%=github.com/rowlock/rowlock/%),$(shell go list ./...)))
+	$(call tested,-race -p=3 -skip='$(TWINS)' -gcflags='modernc.org/...=-race=false',$(filter-out $(UNRACED:%=github.com/rowlock/rowlock/%),$(shell go list ./...)))
 
 lint: ## formatting, vet and staticcheck, in every module
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
@@ -99,7 +101,7 @@ torture-release: ## the same for thirty minutes each
 	@$(TORTURE) -backend=all -together=4 -for=30m -pace=30ms $(FLAGS)
 
 mutants: ## the tests and the checker of the torture find each of these defects, in the library and in the torture's client
-	@$(SERVERS) -engines=postgres -- go run ./internal/mutants -markdown=docs/torture/mutants.md $(FLAGS)
+	@$(SERVERS) -engines=postgres,mysql,mariadb -- go run ./internal/mutants -markdown=docs/torture/mutants.md $(FLAGS)
 	@$(TORTURE) -mutants -for=20s -grace=0s -workers=3 -markdown=$(CURDIR)/docs/torture
 
 mutants-random: ## SAMPLE=30 changes of the package PKG=. that SEED=1 draws from all: do its tests find them? TESTS=.,./driver for those of others

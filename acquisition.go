@@ -29,7 +29,7 @@ type acquisition struct {
 	nested       error  // an ErrNested if the holder is a lease in ctx, so that a wait would never end; else nil
 	err          error  // the last failure; nil after a refusal
 	lastCertain  bool   // true if the request that failed last certainly had no effect
-	waits        bool   // true while the locker counts this call as a waiter
+	waits        bool   // true while the locker counts this call among its waiting calls
 	waitReported bool   // true if a Waiting event was emitted
 	lease        *Lease // nil until a lease was granted and its renewals were scheduled
 }
@@ -119,11 +119,11 @@ func (a *acquisition) mayWaitAfter(err error) bool {
 // wait joins the queue of the waiters of this process. At the front of the queue, it sends requests until it acquires
 // the name or gives up.
 func (a *acquisition) wait() (*Lease, error) {
-	a.locker.waiters.Enter()
+	a.locker.waiting.Enter()
 	a.waits, a.poll = true, newPoll()
 	defer func() {
 		a.waits = false
-		a.locker.waiters.Leave()
+		a.locker.waiting.Leave()
 	}()
 	w := &waiter{acquisition: a, place: a.locker.queues.join(a.request()), unbind: func() {}}
 	defer func() {
@@ -144,7 +144,7 @@ func (a *acquisition) wait() (*Lease, error) {
 
 // attempt sends one request, and limits it by timeout.
 func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Lease, verdict) {
-	if a.recorded {
+	if a.waits {
 		longer, leave := lingering(ctx)
 		defer leave()
 		ctx = longer
@@ -154,9 +154,10 @@ func (a *acquisition) attempt(ctx context.Context, timeout time.Duration) (*Leas
 	return a.ask(ctx, a.plain)
 }
 
-// lingering returns a context that ends withdrawLimit after ctx has ended. If the store has recorded a request,
-// a caller that gives up still needs the reply to its last request. Only that reply says whether a grant must be
-// released.
+// lingering returns a context that ends withdrawLimit after ctx has ended. A waiter that gives up still needs the reply
+// to its last request, because only that reply says whether a grant must be released. Without it the driver would close
+// the connection, and the janitor would release the name several times. On a slow server this takes longer than the
+// reply.
 func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(withdrawLimit, cancel) })
@@ -189,8 +190,8 @@ type way func(ctx context.Context, r driver.Request, sent clock.Instant) (driver
 // ask sends one request with the function send, and records the outcome.
 func (a *acquisition) ask(ctx context.Context, send way) (*Lease, verdict) {
 	sent := a.sends()
-	g, trusted, err := send(ctx, a.request(), sent)
-	return a.replied(g, sent, trusted, err)
+	g, trustFrom, err := send(ctx, a.request(), sent)
+	return a.replied(g, sent, trustFrom, err)
 }
 
 // sends counts a request that is about to be sent, and returns the time.
@@ -203,16 +204,18 @@ func (a *acquisition) sends() clock.Instant {
 	return sent
 }
 
-// replied records the outcome of a request. The TTL of a grant counts from the time in the parameter trusted.
-func (a *acquisition) replied(g driver.Grant, sent, trusted clock.Instant, err error) (*Lease, verdict) {
+// replied records the outcome of a request. The TTL of a grant counts from trustFrom.
+func (a *acquisition) replied(g driver.Grant, sent, trustFrom clock.Instant, err error) (*Lease, verdict) {
 	now := a.locker.clock()
 	var held *driver.Held
 	a.refusal = nil
 	switch {
-	case err == nil && g.Earlier: // an earlier request was granted: the TTL counts from it, and the maximum hold from this request
-		return a.granted(g, sent, trusted, now, series{began: sent})
 	case err == nil:
-		return a.granted(g, trusted, trusted, now, series{began: trusted})
+		began := sent
+		if trustFrom.Since(sent) > 0 { // the wait was long, and a renewal has confirmed the grant
+			began = trustFrom
+		}
+		return a.granted(g, began, trustFrom, now, series{began: began})
 	case errors.As(err, &held):
 		if held.Pending {
 			a.recorded = true
@@ -227,7 +230,7 @@ func (a *acquisition) replied(g driver.Grant, sent, trusted clock.Instant, err e
 		}
 		return nil, refused
 	}
-	unproven := g.Nonce == a.nonce // the store granted the request, but afterWait could not confirm the grant
+	unproven := g.Nonce == a.nonce // the store granted the request, but confirmIfLate could not confirm the grant
 	a.err, a.lastCertain = err, driver.IsNotApplied(err) && !unproven
 	if !a.lastCertain {
 		last := sent
@@ -243,42 +246,33 @@ func (a *acquisition) replied(g driver.Grant, sent, trusted clock.Instant, err e
 	return nil, again
 }
 
+// plain sends a request that does not wait in the store's queue. If the store may have granted an earlier request, the
+// TTL counts from before that request.
 func (a *acquisition) plain(ctx context.Context, r driver.Request, sent clock.Instant) (driver.Grant, clock.Instant, error) {
 	g, err := a.locker.backend.Acquire(ctx, r)
-	if err == nil && g.Earlier {
-		return a.afterWait(ctx, g, a.pending, nil)
+	if err == nil && a.trustFrom != (clock.Instant{}) {
+		return a.confirmIfLate(ctx, g, a.trustFrom)
 	}
 	return g, sent, err
 }
 
-// afterWait handles the result of a request that may have waited in the store's queue. If a grant came late, afterWait
-// renews it. It then returns the time just before it sent the renewal, and the TTL counts from that time. If the
-// renewal has no reply, the outcome of the grant is unknown. The store replied at the end of the wait, so the length of
-// an outage counts from that reply.
-//
-// If the wait failed, the time of the store's last reply is unknown. The backend ends a wait after one TTL without a
-// reply, so the last reply may be recent or one TTL old. In that case afterWait counts the outage as at most half as
-// long as outageLimit allows. So the call still has time for retries.
-func (a *acquisition) afterWait(ctx context.Context, g driver.Grant, sent clock.Instant, err error) (driver.Grant, clock.Instant, error) {
+// confirmIfLate returns the grant g and the time from which its TTL counts. The store may have made the grant at any
+// time since the time in the parameter from. If that is long ago, confirmIfLate renews the grant, and the TTL counts
+// from just before the renewal was sent. If the renewal has no reply, the outcome of the grant is unknown. The store has
+// just replied, so the length of an outage counts from now.
+func (a *acquisition) confirmIfLate(ctx context.Context, g driver.Grant, from clock.Instant) (driver.Grant, clock.Instant, error) {
 	now := a.locker.clock()
-	if err != nil {
-		if silent := outageLimit(a.cfg.ttl) / 2; now.Since(a.answered) > silent {
-			a.answered = clock.Instant{At: now.At.Add(-silent), Suspended: now.Suspended}
-		}
-		return g, sent, err
-	}
-	if now.Since(sent) < a.cfg.renewEvery {
-		return g, sent, nil
+	if now.Since(from) < a.cfg.renewEvery {
+		return g, from, nil
 	}
 	a.answered = now
 	ctx, cancel := context.WithTimeout(ctx, callTimeout(a.cfg.ttl))
 	defer cancel()
-	sent = now
 	outcomes, err := a.locker.backend.Renew(ctx, []driver.Grant{g})
 	if err == nil && (len(outcomes) != 1 || outcomes[0] != driver.Renewed) {
 		err = errNoOutcome
 	}
-	return g, sent, err
+	return g, now, err
 }
 
 // refused records who holds the name. A refusal without details, for example after an interrupted wait, does
@@ -296,20 +290,19 @@ func (a *acquisition) refused(held *driver.Held, now clock.Instant) {
 
 // granted turns a grant into a lease. If a grant comes too late, granted counts its request as one of unknown outcome,
 // and the grant is released later. A grant is too late after the deadline, after the caller has given up, or after the
-// locker was closed.
-func (a *acquisition) granted(g driver.Grant, sent, trusted, now clock.Instant, part series) (*Lease, verdict) {
+// locker was closed. The maximum and the minimum hold count from began, and the TTL counts from trustFrom.
+func (a *acquisition) granted(g driver.Grant, began, trustFrom, now clock.Instant, part series) (*Lease, verdict) {
 	numbered := g.Token > 0 || g.Token == 0 && (a.locker.caps.Token == driver.NoToken || g.Shared)
-	unasked := g.Earlier && a.pending == (clock.Instant{})
-	if unasked || !numbered || g.Nonce != a.nonce || g.Key != a.key || g.Shared != a.cfg.shared || g.TTL <= 0 {
+	if !numbered || g.Nonce != a.nonce || g.Key != a.key || g.Shared != a.cfg.shared || g.TTL <= 0 {
 		a.err = fmt.Errorf("the backend returned an invalid grant %+v for nonce %s", g, a.nonce)
-		a.doubt.add(1, sent)
+		a.doubt.add(1, began)
 		return nil, stop
 	}
-	le := newLease(a, g, sent, trusted)
+	le := newLease(a, g, began, trustFrom)
 	le.series = part
 	if a.locker.closing.Err() != nil || a.ctx.Err() != nil || le.left(now) <= 0 || !a.locker.renewals.add(le) {
 		a.err, a.lastCertain = errors.New("the grant came too late"), false
-		a.doubt.add(1, sent)
+		a.doubt.add(1, began)
 		if a.locker.closing.Err() != nil || a.ctx.Err() != nil || now.Since(a.answered) >= outageLimit(a.cfg.ttl) {
 			return nil, stop
 		}
@@ -335,7 +328,7 @@ func (a *acquisition) giveUp() error {
 		}
 		a.tell(resolve(a.doubt.leftover(a.cfg, grant)))
 	case a.recorded:
-		a.tell(a.locker.janitor.withdraw(leftover{cfg: a.cfg, grant: grant, since: a.locker.clock(), certain: true, pending: true}))
+		a.tell(a.locker.janitor.withdraw(leftover{cfg: a.cfg, grant: grant, since: a.locker.clock(), certain: true, recorded: true}))
 	}
 	return a.failure()
 }
@@ -389,7 +382,7 @@ func (a *acquisition) failure() error {
 // its own caller. Therefore Close waits for this waiter for 100 ms at most while f runs.
 func (a *acquisition) tell(f func()) {
 	if a.waits {
-		a.locker.waiters.Tell(f)
+		a.locker.waiting.Tell(f)
 		return
 	}
 	f()

@@ -36,7 +36,7 @@ func TestAnAcquireThatGaveUpIsReleased(t *testing.T) {
 	for name, fault := range map[string]memlock.Fault{
 		"reply lost":            {LoseReply: true},
 		"reply late":            {Reply: time.Hour},
-		"request arrives later": {Request: 600 * time.Millisecond, Late: true},
+		"request arrives later": {Request: 1600 * time.Millisecond, Late: true}, // the call awaits a reply for a second after its ctx
 		"request lost":          {LoseRequest: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,13 @@
 package rowlock_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,6 +80,29 @@ func TestContractAndSuiteReachNothingElse(t *testing.T) {
 			assert.True(t, ok, "%s%s imports %s", module, pkg, dep)
 		}
 	}
+}
+
+// No backend imports the engine, except for the guards of etcd and ZooKeeper, which take a lease.
+func TestBackendsDoNotImportTheEngine(t *testing.T) {
+	for _, pkg := range []string{"/memlock", "/sqllock", "/advisory", "/mysqlock", "/kvlock/redislock", "/kvlock/redlock"} {
+		assert.NotContains(t, deps(t, module+pkg), module, "%s%s imports the engine", module, pkg)
+	}
+	for _, folder := range []string{"kvlock/etcdlock", "kvlock/zklock"} {
+		assert.Equal(t, []string{"guard.go"}, importers(t, folder, module), "the files of %s that import the engine", folder)
+	}
+}
+
+// importers returns the names of the files in a folder that import path. The files of tests are left out.
+func importers(t *testing.T, folder, path string) (names []string) {
+	t.Helper()
+	for _, name := range goList(t, "-f", `{{join .GoFiles " "}}`, "./"+folder) {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(folder, name), nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == strconv.Quote(path) }) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Only the command imports the clients of two key-value stores.

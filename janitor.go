@@ -19,7 +19,7 @@ type leftover struct {
 	grant    driver.Grant
 	since    clock.Instant // just before the last request was sent that may have granted or renewed the lease
 	certain  bool          // true if no request that could still grant the lease is in progress
-	pending  bool          // true if the store has recorded a request; if it has granted none, no event is emitted
+	recorded bool          // true if the store has recorded a request; if it has granted none, no event is emitted
 	requests int           // number of requests that may grant the lease; unused if certain is set
 
 	next   time.Time
@@ -229,7 +229,7 @@ func (j *janitor) drop(item *leftover) {
 }
 
 func (j *janitor) tell(item *leftover) {
-	if item.pending && item.freed == 0 && item.err == nil {
+	if item.recorded && item.freed == 0 && item.err == nil {
 		return
 	}
 	j.locker.queues.wake(item.grant.Key)

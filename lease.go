@@ -25,13 +25,13 @@ type Lease struct {
 	locker  *Locker
 	cfg     *settings
 	grant   driver.Grant
-	granted clock.Instant // just before the request that acquired the lease was sent
+	granted clock.Instant // just before the request that acquired the lease was sent, or the renewal that confirmed the grant
 	ctx     trusted
 	doubt   doubt // the requests of the acquisition whose outcome is unknown
 	series  series
 
 	mu            sync.Mutex
-	sent          clock.Instant // just before the last successful request was sent
+	trustFrom     clock.Instant // from when the TTL counts: just before the last successful request was sent, or an earlier request that the store recorded
 	term          time.Duration // the TTL in the last successful request
 	err           error         // why the lease ended; nil while it is held, and never changed after its end
 	fail          error         // the error of the last renewal; nil if that renewal succeeded
@@ -47,8 +47,8 @@ type Lease struct {
 	plan plan // guarded by renewals.mu
 }
 
-func newLease(a *acquisition, g driver.Grant, sent, counted clock.Instant) *Lease {
-	le := &Lease{locker: a.locker, cfg: a.cfg, grant: g, granted: sent, sent: counted, term: g.TTL, doubt: a.doubt}
+func newLease(a *acquisition, g driver.Grant, began, trustFrom clock.Instant) *Lease {
+	le := &Lease{locker: a.locker, cfg: a.cfg, grant: g, granted: began, trustFrom: trustFrom, term: g.TTL, doubt: a.doubt}
 	inner, end := context.WithCancelCause(context.WithoutCancel(a.ctx))
 	le.ctx = trusted{inner, []*Lease{le}, end}
 	return le
@@ -151,7 +151,7 @@ func (le *Lease) reenter(ctx context.Context, fn func(context.Context, *Lease) e
 
 // left returns how long the lease is still trusted. The caller holds mu.
 func (le *Lease) left(now clock.Instant) time.Duration {
-	return min(le.term-le.margin()-now.Since(le.sent), le.holdLeft(now))
+	return min(le.term-le.margin()-now.Since(le.trustFrom), le.holdLeft(now))
 }
 
 // holdLeft returns the time until the maximum hold is over.
@@ -173,7 +173,7 @@ func (le *Lease) renewalRequest(now clock.Instant) driver.Grant {
 // holdsToTheEnd reports whether the store keeps the lease until its maximum hold is over, so that no renewal
 // is due. The caller holds mu.
 func (le *Lease) holdsToTheEnd() bool {
-	return le.cfg.maxHold > 0 && le.sent.Since(le.granted)+le.term-le.margin() >= le.cfg.maxHold
+	return le.cfg.maxHold > 0 && le.trustFrom.Since(le.granted)+le.term-le.margin() >= le.cfg.maxHold
 }
 
 // margin returns how long before the end of its TTL the lease stops being trusted. The margin is smaller if the store
@@ -196,7 +196,7 @@ func (le *Lease) nextRenewal() time.Time {
 	if le.holdsToTheEnd() {
 		return le.granted.At.Add(le.cfg.maxHold)
 	}
-	return le.sent.At.Add(le.renewEvery())
+	return le.trustFrom.At.Add(le.renewEvery())
 }
 
 // renewEvery returns the time between renewals. If the store granted less than the TTL of the options, the result
@@ -294,8 +294,8 @@ func (le *Lease) confirm(sent, now clock.Instant, term time.Duration) (left time
 	if held {
 		left = le.left(now)
 		le.fail = nil
-		if le.sent.At.Before(sent.At) {
-			le.sent, le.term = sent, term
+		if le.trustFrom.At.Before(sent.At) {
+			le.trustFrom, le.term = sent, term
 		}
 	}
 	le.mu.Unlock()

@@ -41,7 +41,7 @@ type Locker struct {
 	over           chan struct{} // closed when Close has ended
 	closed         error         // the result of Close
 	running        crew.Crew
-	waiters        crew.Crew // counts the callers that wait; each is counted until it has withdrawn its request
+	waiting        crew.Crew // counts the calls that wait; each is counted until it has withdrawn its request
 }
 
 // New returns a Locker that keeps its locks in backend. The options are the defaults of its calls. New does no I/O,
@@ -86,9 +86,9 @@ func (l *Locker) Capabilities() driver.Capabilities { return l.backend.Capabilit
 // Acquire blocks until it holds name, or until the wait ends. ctx and the option [Wait] limit only the wait.
 // The Locker renews the lease until you release it, even after ctx has ended.
 //
-// If the time of Wait is over during a request, Acquire still waits for the reply, for a few seconds at most.
-// If ctx ends while another holder of this Locker hands the name over, the hand-over completes,
-// because it releases the previous lease.
+// If the time of Wait is over during a request, Acquire still waits for the reply, for a few seconds at most. If ctx ends
+// during a request, Acquire waits for the reply for a second at most. If ctx ends while another holder of this Locker
+// hands the name over, the hand-over completes, because it releases the previous lease.
 //
 // Callers of one Locker that wait for the same name are served first come, first served. Only the first
 // waiter sends requests.
@@ -181,9 +181,9 @@ const closeTimeout = 5 * time.Second
 
 // Close releases every lease of the Locker, and ends every wait with [ErrClosed]. It returns when the waiters
 // have withdrawn their requests and all goroutines of the Locker have ended. It waits for the store for a few
-// seconds at most. The error names the leases that could not be released. They end with their TTL. Close does
-// not close the database handle of the backend, because the caller opened it. A second Close returns the same
-// error.
+// seconds at most. The error names the leases that could not be released. They end with their TTL. Close also closes
+// the connections that the backend has opened itself, if they are not in use. It does not close the database handle of
+// the backend, because the caller opened it. A second Close returns the same error.
 //
 // A function of a [Trace] may call Close. A goroutine that runs such a function ends when the function
 // returns. Close waits for that goroutine for 100 ms at most.
@@ -216,7 +216,7 @@ func (l *Locker) Close() error {
 		})
 	}
 	releases.Wait()
-	l.waiters.Wait(l.closeLimit.Done())
+	l.waiting.Wait(l.closeLimit.Done())
 	l.cancelRequests()
 	l.janitor.stop()
 	l.running.Wait(nil)

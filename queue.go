@@ -9,9 +9,8 @@ import (
 // queues has a queue of the waiters of this process for each name, in order of arrival. A name without
 // waiters has no queue.
 type queues struct {
-	mu     sync.Mutex
-	byKey  map[driver.Key]*queue
-	rounds uint64 // counts the rounds of all queues
+	mu    sync.Mutex
+	byKey map[driver.Key]*queue
 }
 
 type queue struct {
@@ -20,7 +19,6 @@ type queue struct {
 	stopNotify       func()     // ends the notifications of the store; nil if the store sends none
 	successor        *successor // the first waiter while it waits between two requests, else nil
 	predecessorHolds bool       // true if the previous first waiter acquired the name exclusively and has not released it
-	round            uint64     // number of the current round; a round begins when a waiter becomes the first without the progress of another, or is woken
 }
 
 // join appends a waiter to the queue for the key of its request r.
@@ -38,7 +36,6 @@ func (q *queues) join(r driver.Request) *place {
 	p := &place{queues: q, key: r.Key, request: r, ahead: len(of.places), first: make(chan struct{}), woken: make(chan struct{}, 1)}
 	of.places = append(of.places, p)
 	if p.ahead == 0 {
-		q.next(of)
 		close(p.first)
 	}
 	return p
@@ -56,48 +53,9 @@ func (q *queues) wake(key driver.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if of := q.byKey[key]; of != nil {
-		q.wakeFirst(of)
+		of.predecessorHolds = false
+		of.places[0].poke()
 	}
-}
-
-// wakeIn wakes the first waiter unless the round is over. The round is over if that waiter was woken since, or
-// another waiter is now the first.
-func (q *queues) wakeIn(round uint64, key driver.Key) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if of := q.byKey[key]; of != nil && of.round == round {
-		q.wakeFirst(of)
-	}
-}
-
-func (q *queues) wakeFirst(of *queue) {
-	q.next(of)
-	of.predecessorHolds = false
-	of.places[0].poke()
-}
-
-// next starts a new round of the queue. The caller holds mu.
-func (q *queues) next(of *queue) {
-	q.rounds++
-	of.round = q.rounds
-}
-
-// round returns the round of the queue for key, or 0 if there is no queue.
-func (q *queues) round(key driver.Key) uint64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if of := q.byKey[key]; of != nil {
-		return of.round
-	}
-	return 0
-}
-
-// storeNotifies reports whether the store notifies the waiters for key.
-func (q *queues) storeNotifies(key driver.Key) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	of := q.byKey[key]
-	return of != nil && of.stopNotify != nil
 }
 
 // takeSuccessor takes the first waiter for key if that waiter has no request in progress, so that the caller can hand
@@ -152,7 +110,6 @@ func (p *place) remove() (stop func()) {
 		}
 		if i == 0 {
 			of.predecessorHolds = p.excludes
-			p.queues.next(of)
 			close(of.places[0].first)
 		}
 		return nil

@@ -214,7 +214,7 @@ func (le *Lease) leftover() leftover {
 	if le.neverReturned {
 		grant.MinHold = 0
 	}
-	return leftover{cfg: le.cfg, grant: grant, since: le.sent, certain: true}
+	return leftover{cfg: le.cfg, grant: grant, since: le.trustFrom, certain: true}
 }
 
 // release is the first call that releases a lease. It has begun when no other call can begin, and when the lease is no
@@ -222,10 +222,9 @@ func (le *Lease) leftover() leftover {
 type release struct {
 	lease  *Lease
 	began  clock.Instant
-	before error      // why the lease had ended earlier; nil if this release ends it
-	other  *ending    // a ReleaseWith that has begun; nil if there is none
-	to     *successor // the waiter that receives the lease; nil if the store must release it
-	round  uint64
+	before error                       // why the lease had ended earlier; nil if this release ends it
+	other  *ending                     // a ReleaseWith that has begun; nil if there is none
+	to     *successor                  // the waiter that receives the lease; nil if the store must release it
 	first  func(context.Context) error // sends the first request that releases the lease; nil if a batch has released it
 }
 
@@ -251,7 +250,6 @@ func (le *Lease) beginRelease() *release {
 	le.unwatch()
 	le.ctx.end(ended) // the goroutine that marked the loss may not have ended the context yet
 	le.locker.renewals.remove(le)
-	r.round = le.lastRound()
 	if r.before == nil && r.other == nil && le.mayHandOver(now) {
 		r.to = le.locker.queues.takeSuccessor(le.grant.Key)
 	}
@@ -291,7 +289,7 @@ func (r *release) run(ctx context.Context) (tell func()) {
 		le.locker.janitor.resolve(le.doubt.leftover(le.cfg, le.leftover().grant))
 	}
 	if !handed {
-		le.wakeNext(r.round)
+		le.locker.queues.wake(le.grant.Key)
 	}
 	le.released, returned = err, true
 	return func() {

@@ -344,3 +344,55 @@ func TestAnyPassesThePanicOfATraceOn(t *testing.T) {
 		assert.Zero(t, held(t, store))
 	})
 }
+
+// slowReply is a store whose replies to waiters for one name take 10 ms. It counts the requests of waiters for this name,
+// the requests that the engine cancels, and the releases.
+type slowReply struct {
+	*memlock.Backend
+
+	name                       string
+	asked, cancelled, released atomic.Int32
+}
+
+func (b *slowReply) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	if r.Key.Name == b.name && r.Waiting {
+		b.asked.Add(1)
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			b.cancelled.Add(1)
+			return driver.Grant{}, ctx.Err()
+		}
+	}
+	return b.Backend.Acquire(ctx, r)
+}
+
+func (b *slowReply) Release(ctx context.Context, g driver.Grant) error {
+	if g.Key.Name == b.name {
+		b.released.Add(1)
+	}
+	return b.Backend.Release(ctx, g)
+}
+
+// Promise 9 of docs/guarantees.md: when AcquireAny is granted one name, it awaits the replies to its requests for the
+// other names. So the connections stay usable, and no release of unknown effect is needed. The next caller
+// continues with these refusals.
+func TestAnyAwaitsTheOtherReplies(t *testing.T) {
+	bubble(t, func(t *testing.T, store *memlock.Backend) {
+		holder, names := locker(t, store), rowlock.Slots("gpu", 2)
+		first := acquire(t, holder, names[0])
+		acquire(t, holder, names[1])
+		slow := &slowReply{Backend: store, name: names[1]}
+		other := locker(t, slow)
+		got := anyOf(background, other, names)
+		anyOf(background, other, names)
+		require.NoError(t, first.Release(background)) // while a request for the other name is in progress
+		won := receive(t, got)
+		require.NoError(t, won.err)
+		assert.Equal(t, names[0], won.lease.Name())
+		time.Sleep(5 * time.Millisecond)
+		assert.EqualValues(t, 1, slow.asked.Load())
+		assert.Zero(t, slow.cancelled.Load())
+		assert.Zero(t, slow.released.Load())
+	})
+}

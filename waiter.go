@@ -95,10 +95,10 @@ func (w *waiter) askAndRest() (le *Lease, next verdict) {
 	} else {
 		le, next = w.attempt(w.ctx, callTimeout(w.cfg.ttl))
 	}
-	if le != nil || next == stop || w.limit().Err() != nil {
+	if le != nil || next == stop {
 		return le, stop
 	}
-	if next == refused {
+	if next == refused && w.limit().Err() == nil {
 		w.place.refused(w.held)
 		w.waiting(0)
 		if w.subscribe() && !w.refusal.Pending {
@@ -109,7 +109,7 @@ func (w *waiter) askAndRest() (le *Lease, next verdict) {
 	if waited {
 		pause -= time.Since(began)
 	}
-	return w.rest(pause)
+	return w.rest(pause) // returns at once if the wait is over, and the next waiter continues from here
 }
 
 // await sends one request, and waits in the store's queue if the name is held.
@@ -140,12 +140,27 @@ func (w *waiter) await() (_ *Lease, _ verdict, waited bool) {
 		if !waited {
 			return g, sent, err
 		}
-		return w.afterWait(w.bound, g, sent, err)
+		if err != nil {
+			w.waitFailed()
+			return g, sent, err
+		}
+		return w.confirmIfLate(w.bound, g, sent)
 	})
 	if over := waited && w.bound.Err() != nil; over && le == nil && errors.Is(w.err, w.bound.Err()) {
 		w.err = nil // keep the earlier refusal as the result
 	}
 	return le, next, waited
+}
+
+// waitFailed counts how long the store has been silent when a wait in the store's queue has failed. The time of the
+// store's last reply is unknown: the backend ends a wait after one TTL without a reply, so the last reply may be recent
+// or one TTL old. Therefore the outage counts as at most half as long as outageLimit allows, which leaves time for
+// retries.
+func (w *waiter) waitFailed() {
+	now := w.locker.clock()
+	if silent := outageLimit(w.cfg.ttl) / 2; now.Since(w.answered) > silent {
+		w.answered = clock.Instant{At: now.At.Add(-silent), Suspended: now.Suspended}
+	}
 }
 
 // subscribe asks the store for notifications. It reports whether the subscription is new: whether the store now sends
@@ -196,7 +211,7 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 	ctx, timer := w.limit(), time.NewTimer(d)
 	defer timer.Stop()
 	for {
-		h := w.successor()
+		h := w.offer()
 		var result chan handOver // receives the result of a hand-over, if a release takes this waiter for one
 		if h != nil {
 			result = h.result
@@ -222,6 +237,55 @@ func (w *waiter) rest(d time.Duration) (*Lease, verdict) {
 		}
 		w.due = time.Time{}
 		return nil, again
+	}
+}
+
+// offer offers the waiter to the releases of this process, so that a release can hand the name over to it. If the
+// waiter must send its own request, offer returns nil. That is so if the grant must seal, be shared or return the
+// recorded tick, because a hand-over does none of these. It is also so if an earlier request of the waiter has no reply,
+// because the waiter could not tell a grant of that request from the grant of a hand-over. A recorded request is no
+// obstacle, because a hand-over starts the TTL of its grant.
+func (w *waiter) offer() *successor {
+	r := w.request()
+	if w.locker.handing == nil || w.doubt.requests > 0 || r.Seal != "" || r.Shared || w.cfg.tick != "" {
+		return nil
+	}
+	h := &successor{r, make(chan handOver, 1)}
+	w.place.rests(h)
+	return h
+}
+
+// acceptHandOver records the result of a hand-over.
+func (w *waiter) acceptHandOver(o handOver) (*Lease, verdict) {
+	if w.attempts == 0 {
+		w.answered = o.first
+	}
+	w.attempts += o.requests
+	now := w.locker.clock()
+	if o.err == nil {
+		return w.granted(o.grant, o.sent, o.sent, now, o.series)
+	}
+	if o.unknown == 0 {
+		return nil, refused
+	}
+	w.doubt.add(o.unknown, o.sent)
+	w.mayBeGranted(o.first)
+	return nil, again
+}
+
+// resign leaves the progress of a waiter that gives up to the next waiter, if possible. Otherwise giveUp withdraws the
+// recorded request.
+func (w *waiter) resign() {
+	rested := !w.due.IsZero() && w.doubt.requests == 0 && w.err == nil
+	if rested && w.place.leaveToNext(w.progress) {
+		w.recorded, w.trustFrom = false, clock.Instant{}
+		return
+	}
+	if w.attempts == 0 && !w.recorded { // leaves first, so that nothing is left to this waiter later
+		w.place.leave()
+		if left := w.place.takeProgress(); left != nil {
+			w.progress = *left
+		}
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
-	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
 // SchemaError reports that the sequence of tokens is missing. Its message tells how to create the sequence,
@@ -69,26 +68,11 @@ func (se *session) Over(err error) bool {
 		errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
-// explain adds the operation and the key to err, and marks errors that a retry cannot fix as permanent.
-// It returns driver.ErrNotHeld and refusals unchanged.
-func explain(ctx context.Context, table sqltable.Table, operation string, key driver.Key, err error) error {
-	var held *driver.Held
-	if err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held) {
-		return err
-	}
-	if key.Name != "" {
-		operation = fmt.Sprintf("%s %q", operation, key)
-	}
-	err = fmt.Errorf("advisory: %s: %w", operation, err)
-	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	if driver.IsNotApplied(err) {
-		return err
-	}
+// remedy adds to an error of a request what to do, and marks errors that a retry cannot fix as permanent.
+func (s *store) remedy(err error) error {
 	switch sqlerror.State(err) {
 	case "42P01", "3F000": // undefined_table (also for a sequence) and invalid_schema_name
-		return driver.Permanent(&SchemaError{Sequence: table.String() + "_token", Err: err})
+		return driver.Permanent(&SchemaError{Sequence: s.locks.Table.String() + "_token", Err: err})
 	case "42501":
 		return driver.Permanent(fmt.Errorf("%w: the role lacks a privilege: the documentation of package advisory lists the privileges that the role needs", err))
 	case "25006":

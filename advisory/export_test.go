@@ -35,7 +35,7 @@ func (b *Backend) Busy(ctx context.Context) (func(), error) {
 
 // WithKey makes b compute the number of a lock with f.
 func (b *Backend) WithKey(f func(driver.Key) int64) *Backend {
-	b.keyOf = f
+	b.locks.KeyOf = f
 	return b
 }
 

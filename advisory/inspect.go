@@ -68,7 +68,7 @@ func (se *session) holders(ctx context.Context, id sql.NullInt64) ([]holder, err
 // look runs one statement on a separate connection from the pool. Unlike a lock, the statement is safe behind any kind
 // of pooler, so look does not check for one.
 func (s *store) look(ctx context.Context, verb string, args []any, dest any) error {
-	if err := s.ready(ctx); err != nil {
+	if err := s.locks.Ready(ctx); err != nil {
 		return err
 	}
 	c, err := s.source.open(ctx)
@@ -100,7 +100,7 @@ func (s *store) lookForHolders(ctx context.Context, id sql.NullInt64) ([]holder,
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
 	holders, err := b.lookForHolders(ctx, sql.NullInt64{})
 	if err != nil {
-		return nil, explain(ctx, b.table, "list", driver.Key{}, err)
+		return nil, b.locks.Explain(ctx, "list", driver.Key{}, err)
 	}
 	list := []driver.Status{}
 	for _, sessions := range byKey(holders) {
@@ -121,10 +121,10 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 
 // Inspect implements [driver.Operator]. The token of a lock that another process holds is unknown and reported as zero.
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
-	id := b.id(key)
+	id := b.locks.KeyOf(key)
 	holders, err := b.lookForHolders(ctx, sql.NullInt64{Int64: id, Valid: true})
 	if err != nil {
-		return driver.Status{}, explain(ctx, b.table, "inspect", key, err)
+		return driver.Status{}, b.locks.Explain(ctx, "inspect", key, err)
 	}
 	if len(holders) == 0 {
 		return driver.Status{Key: key}, nil
@@ -179,18 +179,18 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	if token == 0 {
 		err = b.terminate(ctx, key, sql.NullInt64{})
 	} else {
-		err = b.locks.During(ctx, b.id(key), key, token, func(ctx context.Context, of sessionlock.Link[int64]) error {
+		err = b.locks.During(ctx, key, token, func(ctx context.Context, of sessionlock.Link[int64]) error {
 			return b.terminate(ctx, key, sql.NullInt64{Int64: int64(of.(*session).pid), Valid: true})
 		})
 	}
-	return explain(ctx, b.table, "force release", key, err)
+	return b.locks.Explain(ctx, "force release", key, err)
 }
 
 // terminate ends the session of server process pid if that session holds key. If pid is NULL,
 // terminate ends all sessions that hold key.
 func (s *store) terminate(ctx context.Context, key driver.Key, pid sql.NullInt64) error {
 	ended := int64(0)
-	err := s.look(ctx, "terminate", []any{s.id(key), pid}, &ended)
+	err := s.look(ctx, "terminate", []any{s.locks.KeyOf(key), pid}, &ended)
 	if err == nil && ended == 0 {
 		return driver.ErrNotHeld
 	}
@@ -198,7 +198,9 @@ func (s *store) terminate(ctx context.Context, key driver.Key, pid sql.NullInt64
 }
 
 // Prune implements [driver.Operator]. It deletes nothing, because advisory locks leave no rows.
-func (b *Backend) Prune(ctx context.Context, _ time.Duration) (int, error) { return 0, b.ready(ctx) }
+func (b *Backend) Prune(ctx context.Context, _ time.Duration) (int, error) {
+	return 0, b.locks.Ready(ctx)
+}
 
 // Pause implements [driver.Operator]. Pause is not supported: an advisory lock ends with its connection, but a pause
 // must continue after the operator's connection has ended.

@@ -36,7 +36,7 @@ func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 // take runs the statement of verb to acquire h's lock. It returns the token and whether the lock was granted.
 func (se *session) take(ctx context.Context, verb string, h *holding) (token driver.Token, granted bool, err error) {
 	o := &se.store.opts
-	tokenless := o.noToken || h.Shared
+	tokenless := o.NoToken || h.Shared
 	var at int64
 	var number sql.NullInt64
 	dest := []any{&at, &number}

@@ -2,11 +2,11 @@ package advisory
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sessionlock"
 )
 
@@ -25,8 +25,6 @@ type session struct {
 	watched  chan struct{} // closed when the goroutine that reads has returned; nil if none was asked for
 	starts   *time.Timer   // starts that goroutine; nil until the first Watch
 }
-
-var _ sessionlock.Queuer[int64] = (*session)(nil)
 
 // Ended reports whether the connection is known to have ended.
 func (se *session) Ended() bool { return se.conn != nil && se.conn.closed() }
@@ -68,9 +66,10 @@ type place struct {
 
 // Prove checks that the server reports all locks of the session. If one is missing, Prove marks the session
 // as broken.
-func (se *session) Prove(ctx context.Context, _ []*holding) error {
+func (se *session) Prove(ctx context.Context, list []*holding) error {
 	owned, err := se.owned(ctx)
-	if err == nil && se.Broken == nil && se.Has(func(h *holding) bool { return !owned[place{h.ID, h.Shared}] }) {
+	missing := func(h *holding) bool { return !owned[place{h.ID, h.Shared}] }
+	if err == nil && se.Broken == nil && slices.ContainsFunc(list, missing) {
 		se.Broken = sessionlock.ErrMissing
 	}
 	return err
@@ -99,23 +98,12 @@ func (se *session) owned(ctx context.Context) (map[place]bool, error) {
 	return owned, nil
 }
 
-// Unlock releases h's lock. If the server answers that the session did not have the lock, Unlock marks the session
-// as broken and returns driver.ErrNotHeld.
-func (se *session) Unlock(ctx context.Context, h *holding) error {
+// Unlock releases h's lock, and reports whether the session had it.
+func (se *session) Unlock(ctx context.Context, h *holding) (unlocked bool, err error) {
 	var at int64
-	var unlocked bool
-	err := se.query(ctx, unlockVerb(h.Shared), []any{h.ID, int64(se.pid)}, &at, &unlocked)
-	switch {
-	case err != nil && se.Over(err): // the session had ended before the unlock
-		return driver.ErrNotHeld
-	case err != nil:
-		return err
-	case at != int64(se.pid):
+	err = se.query(ctx, unlockVerb(h.Shared), []any{h.ID, int64(se.pid)}, &at, &unlocked)
+	if err == nil && at != int64(se.pid) {
 		se.Broken = se.moved(at)
-	case !unlocked:
-		se.Broken = sessionlock.ErrMissing
-	default:
-		return nil
 	}
-	return driver.ErrNotHeld
+	return unlocked, err
 }

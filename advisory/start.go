@@ -22,8 +22,8 @@ func (se *session) Connect(ctx context.Context) error {
 		return driver.NotApplied(fmt.Errorf("get a connection from the pool: %w", err))
 	}
 	se.conn = c
-	memory, key := c.memory(), "github.com/rowlock/rowlock/advisory/"+se.store.table.String()
-	if se.store.opts.noToken {
+	memory, key := c.memory(), "github.com/rowlock/rowlock/advisory/"+se.store.locks.Table.String()
+	if se.store.opts.NoToken {
 		key += " without token"
 	}
 	if known, ok := memory[key].(fit); ok {
@@ -76,7 +76,7 @@ func (se *session) examine(ctx context.Context) (f findings, err error) {
 
 // unfit returns why the connection cannot hold locks.
 func (se *session) unfit(ctx context.Context, f findings) error {
-	o, sequence := &se.store.opts, se.store.table.String()+"_token"
+	o, sequence := &se.store.opts, se.store.locks.Table.String()+"_token"
 	if err := sqlserver.Supported(f.version); err != nil {
 		return driver.Permanent(err)
 	}
@@ -85,9 +85,9 @@ func (se *session) unfit(ctx context.Context, f findings) error {
 		return driver.Permanent(errors.New("this server is a standby, and the primary does not see its locks: use a DSN that leads to the primary (target_session_attrs=read-write)"))
 	case f.readOnly:
 		return driver.Permanent(errors.New("this session is read-only (default_transaction_read_only): use a role or DSN that may write"))
-	case !o.noToken && !f.sequence:
+	case !o.NoToken && !f.sequence:
 		return driver.Permanent(&SchemaError{Sequence: sequence})
-	case !o.noToken && !f.mayUse:
+	case !o.NoToken && !f.mayUse:
 		return driver.Permanent(fmt.Errorf("the role may not use the sequence %s: GRANT USAGE ON SEQUENCE %s to it", sequence, sequence))
 	}
 	pid, loginPID := uint32(f.pid), se.conn.loginPID() //nolint:gosec // a process number

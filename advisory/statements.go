@@ -26,7 +26,7 @@ func (o *options) verb(verb string, shared bool) string {
 	switch {
 	case shared:
 		return verb + "_shared"
-	case o.noToken:
+	case o.NoToken:
 		return verb + "_only"
 	default:
 		return verb

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/internal/sessionlock"
 	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
@@ -32,7 +33,7 @@ func TestStatementsSayWhatTheyPromise(t *testing.T) {
 		assert.NotEmpty(t, s[verb], verb)
 		assert.NotContains(t, s[verb], "rowlock_lease", verb)
 	}
-	for _, o := range []options{{}, {noToken: true}} {
+	for _, o := range []options{{}, {Options: sessionlock.Options{NoToken: true}}} {
 		for _, shared := range []bool{false, true} {
 			assert.Contains(t, s, o.verb("lock", shared))
 			assert.Contains(t, s, o.verb("wait", shared))

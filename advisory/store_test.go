@@ -111,7 +111,7 @@ func (w watcher) sessions() int { w.tb.Helper(); return w.number("SELECT count(D
 // becomes polls until the function done returns true. The server sends no notification.
 func (w watcher) becomes(what string, done func() bool) {
 	w.tb.Helper()
-	require.Eventually(w.tb, done, 10*time.Second, 5*time.Millisecond, what)
+	require.Eventually(w.tb, done, time.Minute, 5*time.Millisecond, what)
 }
 
 func (w watcher) terminate(name string) {

@@ -76,7 +76,7 @@ func TestRollingUpgrade(t *testing.T) {
 	eachFleet(t, func(t *testing.T, f fleet) {
 		f.ready(t)
 		r := &relay{}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		var running sync.WaitGroup
 		for range 2 {
@@ -101,9 +101,11 @@ type relay struct {
 	earlier, present atomic.Int32
 }
 
+// until waits for many hand-overs. A hand-over from a client of the older version may take as long as a client of this
+// version waits between two polls, which is 20 seconds at most.
 func (r *relay) until(t *testing.T, enough func() bool) {
 	t.Helper()
-	require.Eventually(t, func() bool { return enough() || t.Failed() }, 45*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return enough() || t.Failed() }, 4*time.Minute, 5*time.Millisecond)
 }
 
 func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *atomic.Int32) {
@@ -159,14 +161,14 @@ func TestRollingMinHold(t *testing.T) {
 		old, err := rowlock.New(f.earlier(t))
 		require.NoError(t, err)
 		defer old.Close() //nolint:errcheck // released below
-		lease, err := old.Acquire(t.Context(), "job", rowlock.MinHold(30*time.Second))
+		lease, err := old.Acquire(t.Context(), "job", rowlock.MinHold(time.Minute))
 		require.NoError(t, err)
 		present, err := rowlock.New(f.present())
 		require.NoError(t, err)
 		defer present.Close() //nolint:errcheck // this locker holds no lease
 		waited := make(chan error, 1)
 		go func() {
-			_, err := present.Acquire(t.Context(), "job", rowlock.Wait(2*time.Second))
+			_, err := present.Acquire(t.Context(), "job", rowlock.Wait(6*time.Second))
 			waited <- err
 		}()
 		// Waits until the waiter is in the queue, because a release by this version reads the queue.
@@ -174,7 +176,7 @@ func TestRollingMinHold(t *testing.T) {
 			require.Eventually(t, func() bool {
 				n := 0
 				return db.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL").Scan(&n) == nil && n == 1
-			}, 10*time.Second, 10*time.Millisecond)
+			}, 6*time.Second, 10*time.Millisecond)
 		}
 		require.NoError(t, lease.Release(t.Context()))
 		require.ErrorIs(t, <-waited, rowlock.ErrHeld)

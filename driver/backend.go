@@ -11,8 +11,8 @@ type Backend interface {
 	// Acquire requests r.Key for r.TTL, which the store measures with its own clock.
 	//
 	// Acquire returns a [*Held] if the key cannot be granted now. If r.Nonce is the nonce of the current grant,
-	// Acquire returns that grant again, and its TTL starts again. So the engine can repeat a request whose reply was
-	// lost.
+	// Acquire returns that grant again, and its TTL starts again, unless it had returned a [*Held] with Pending set
+	// before. So the engine can repeat a request whose reply was lost.
 	Acquire(ctx context.Context, r Request) (Grant, error)
 
 	// Renew extends each grant that has not expired by the store's clock. The new expiry is a full TTL from now.
@@ -106,11 +106,6 @@ type Grant struct {
 	// Release, it is the tick to record, or "" to leave the recorded tick as it is. Renew and HandOver ignore it. Only a
 	// backend with [Capabilities].Ticks keeps ticks.
 	Done string
-
-	// Earlier reports that the grant answers an earlier request with the same nonce. The store refused that earlier
-	// request with [Held.Pending] set, and granted the key before this request was sent. Therefore the engine counts
-	// the TTL from just before it sent the earlier request.
-	Earlier bool
 
 	// Session is set if the grant ends with a connection and not by the store's clock. It is a context that ends when the
 	// backend knows that the connection is gone or no longer belongs to the grant. The cause of the context says why.

@@ -25,8 +25,9 @@ type Held struct {
 
 	// Pending reports that the store has recorded the request and may grant it when the key becomes free.
 	// The store then notifies the waiter, even if the waiter calls Notify only after the grant.
-	// A retry with the same nonce returns the grant. A waiter that gives up calls Release with that nonce and a zero
-	// token, which also withdraws the request.
+	// A retry with the same nonce returns the grant, and need not start its TTL again: the engine counts the TTL from
+	// just before it sent the first request that the store recorded. A waiter that gives up calls Release with that
+	// nonce and a zero token, which also withdraws the request.
 	Pending bool
 
 	// Listed reports that the store has listed the caller as a waiter, and notifies it when the key may be free. The

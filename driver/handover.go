@@ -4,8 +4,10 @@ import "context"
 
 // HandOverer is implemented by a backend that can end a grant and make the next grant of the same key in one request.
 // The engine calls HandOver if the holder and the first waiter are in the same process. A hand-over saves one request,
-// and the key is never free between the two grants. The engine ignores this interface if the backend is also an
-// [Awaiter].
+// and the key is never free between the two grants. After 16 hand-overs in a row the engine calls Release, so that
+// other processes can acquire the key. The backend should then keep the key for the process that has waited longest.
+// Otherwise the next waiter of the same process often acquires it first. The engine ignores this interface if the
+// backend is also an [Awaiter].
 type HandOverer interface {
 	// HandOver ends the grant in the parameter from, as Release does. It then grants the same key to the request r, as
 	// Acquire does, with a larger token. The two changes are one atomic step. r.Key is from.Key, r.Nonce is not

@@ -93,7 +93,8 @@ func lockerOn(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *row
 	return locker
 }
 
-// If a backend and a guard share a handle, one statement acquires and seals. It leaves the same mark as Seal.
+// If a backend and a guard share a handle, one statement acquires and seals. It leaves the same mark as Seal. For a name
+// without a row there are two statements before it: one is refused, and one inserts the row.
 func TestOneStatementAcquiresAndSeals(t *testing.T) {
 	eachHandle(t, func(t *testing.T, s *store, b beside, _ *faultproxy.Proxy) {
 		locker := lockerOn(t, b.backend, rowlock.Fenced(b.guard))
@@ -105,11 +106,11 @@ func TestOneStatementAcquiresAndSeals(t *testing.T) {
 		first, err := locker.Acquire(t.Context(), "the first statement also detects the server type")
 		require.NoError(t, err)
 		require.NoError(t, first.Release(t.Context()))
-		for range 3 {
+		for _, statements := range []int{3, 1, 1} {
 			b.sent.Store(0)
 			lease, err := locker.Acquire(t.Context(), "r")
 			require.NoError(t, err)
-			assert.EqualValues(t, 1, b.sent.Load())
+			assert.EqualValues(t, statements, b.sent.Load())
 			granted := mark()
 			require.NoError(t, b.check(lease.Context(), lease))
 			require.NoError(t, b.guard.Seal(t.Context(), lease), "the mark already belongs to the lease")

@@ -181,7 +181,7 @@ func (s *store) hold(ctx context.Context, lease *rowlock.Lease) (written int, er
 func TestAnUnprovenLeaseClaimsNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		locks := memlock.New()
-		lease := holder(t, locks, rowlock.TTL(3*time.Second), rowlock.RenewEvery(time.Second))
+		lease := holder(t, locks, rowlock.TTL(9*time.Second), rowlock.RenewEvery(3*time.Second)) // the claim renews before the first renewal
 		locks.LoseReply(memlock.OpRenew)
 		err := s.guard.Claim(t.Context(), lease)
 		require.ErrorIs(t, err, rowlock.ErrUnknown)

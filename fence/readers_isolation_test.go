@@ -202,9 +202,9 @@ func TestASealWaitsForNoReaderOfItsEpoch(t *testing.T) {
 		}
 		tx := s.begin(t, sql.LevelDefault)
 		require.NoError(t, s.guard.Check(one.Context(), tx, "r"))
-		seal := s.startSeal(t, two)
-		require.False(t, seal.waits)
-		require.NoError(t, seal.wait())
+		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+		defer cancel()
+		require.NoError(t, s.seals.Seal(ctx, two), "it does not wait for the transaction")
 		require.NoError(t, tx.Commit())
 	})
 }

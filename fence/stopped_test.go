@@ -54,11 +54,11 @@ func TestTheServerEndsTheClaimOfAStoppedProcess(t *testing.T) {
 
 			asking, resume, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			go func() {
-				ctx := stopped{t.Context(), time.Now().Add(1500 * time.Millisecond)}
+				ctx := stopped{t.Context(), time.Now().Add(4 * time.Second)}
 				done <- guard.dialect.seal(ctx, claimBy(func(context.Context) error { close(asking); <-resume; return nil }))
 			}()
 			<-asking
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			successor := claimBy(func(context.Context) error { return nil })
 			err := guard.dialect.seal(ctx, successor)

@@ -218,10 +218,17 @@ func (s *store) work(t *testing.T, lease *rowlock.Lease) {
 	}, "r"))
 }
 
+// running says since when, and how often without a gap, a test has seen a statement that runs.
+type running struct {
+	since time.Time
+	seen  int
+}
+
 // waiting reports whether a session of this database waits for a lock. MySQL and MariaDB have a list of waiting
 // sessions, but do not refresh the list while it is read often. So on these servers the method looks for a statement on
-// the fence table, or a statement of CheckRow, that has been running for 400 ms.
-func (s *store) waiting(t *testing.T, since *time.Time) bool {
+// the fence table, or a statement of CheckRow, that has been running for 400 ms. On a slow machine, a statement that
+// waits for nothing may run for so long, but then the method cannot look at it thirty times meanwhile.
+func (s *store) waiting(t *testing.T, r *running) bool {
 	t.Helper()
 	if s.dialect == migrations.Postgres {
 		return s.int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
@@ -231,9 +238,10 @@ func (s *store) waiting(t *testing.T, since *time.Time) bool {
 	if !slices.ContainsFunc(testenv.Sessions(t, s.db), func(other testenv.Session) bool {
 		return other.Database == config.DBName && (strings.Contains(other.Statement, "_fence") || strings.HasSuffix(other.Statement, "FOR UPDATE"))
 	}) {
-		*since = time.Now()
+		*r = running{since: time.Now()}
 	}
-	return time.Since(*since) > 400*time.Millisecond
+	r.seen++
+	return time.Since(r.since) > 400*time.Millisecond && r.seen > 30
 }
 
 // sealing is a call, such as Seal, that has returned or is known to wait for a lock. The function wait returns the
@@ -267,7 +275,7 @@ func (s *store) startSeal(t *testing.T, lease *rowlock.Lease, resources ...strin
 
 func (s *store) untilDoneOrWaiting(t *testing.T, done chan error) sealing {
 	t.Helper()
-	limit, since := time.After(20*time.Second), time.Now()
+	limit, seen := time.After(waitLimit), running{since: time.Now()}
 	for {
 		select {
 		case err := <-done:
@@ -275,7 +283,7 @@ func (s *store) untilDoneOrWaiting(t *testing.T, done chan error) sealing {
 		case <-limit:
 			require.FailNow(t, "neither done nor waiting")
 		case <-time.After(5 * time.Millisecond):
-			if s.waiting(t, &since) {
+			if s.waiting(t, &seen) {
 				return sealing{true, func() error { return <-done }}
 			}
 		}

@@ -19,7 +19,7 @@ import (
 
 // Time limits for the waits of tests, long enough for a busy machine.
 const (
-	waitLimit = 20 * time.Second
+	waitLimit = time.Minute
 	waitStep  = 10 * time.Millisecond
 )
 

@@ -83,7 +83,7 @@ func contextEndsACall(t *trial) {
 		t.fatalf("restore a client's network: %v", err)
 	}
 	t.poll("a client works again after its network was restored", func() bool {
-		ctx, cancel := t.withTimeout(slack)
+		ctx, cancel := t.withTimeout(attempt)
 		defer cancel()
 		_, err := a.Renew(ctx, []driver.Grant{g})
 		return err == nil

@@ -9,16 +9,21 @@ import (
 const (
 	// steady is the TTL of leases that must not expire while a case runs, even on a slow machine.
 	steady = 20 * time.Second
+	// longest is the TTL of leases in cases with many requests. It is as long as a case may take.
+	longest = 2 * time.Minute
 	// brief is the TTL of leases whose expiry a case waits for. A store may round this TTL up.
 	brief = 400 * time.Millisecond
 	// lively is the TTL of leases that the engine renews during a fault. It is long enough that a delay of
 	// the scheduler causes no loss.
 	lively = time.Second
 	// kept is the TTL of leases that only a missing renewal may end. On an overloaded machine a renewal may
-	// have no reply for a second.
-	kept = 3 * time.Second
-	// slack is how much longer than its limit a call may take on a slow machine.
-	slack = 2 * time.Second
+	// have no reply for three seconds.
+	kept = 6 * time.Second
+	// attempt is the time limit of one attempt whose reply may be lost.
+	attempt = 2 * time.Second
+	// slack is how much longer than its limit a call may take. A waiter that gives up may wait for two seconds: one for
+	// its last reply, and one for the withdrawal of its request. The rest is for a slow machine.
+	slack = 6 * time.Second
 )
 
 // testCase is one promise and the function that checks it.

@@ -20,5 +20,5 @@
 // [Exempter].
 //
 // A refused attempt to acquire must return a [*driver.Held] or a rowlock.ErrHeld. Each case uses its own names and ends
-// within a minute.
+// within two minutes.
 package locktest

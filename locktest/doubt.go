@@ -70,7 +70,7 @@ func acquireGivenUp(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
 	t.warm(a)
-	l := t.locker(a, rowlock.TTL(10*t.patience)) // the TTL outlasts the case, so only a release by the locker frees the name
+	l := t.locker(a, rowlock.TTL(4*t.patience)) // the TTL outlasts the case, so only a release by the locker frees the name
 	t.dropReply(a)
 	ctx, cancel := t.withTimeout(lively / 4)
 	defer cancel()

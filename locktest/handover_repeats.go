@@ -57,7 +57,7 @@ func handOverReplyLost(t *trial) {
 // handOverAgain retries until the connection that lost a reply has been replaced.
 func (t *trial) handOverAgain(b driver.HandOverer, from driver.Grant, r driver.Request) (g driver.Grant) {
 	t.poll("a hand-over succeeds after a reply was lost", func() bool {
-		ctx, cancel := t.withTimeout(slack)
+		ctx, cancel := t.withTimeout(attempt)
 		defer cancel()
 		var err error
 		g, err = b.HandOver(ctx, from, r)

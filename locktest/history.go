@@ -78,9 +78,10 @@ type guest struct {
 }
 
 func (g *guest) run() error {
-	for end := time.Now().Add(g.patience / 4); len(g.stays) < enough && time.Now().Before(end); {
+	for end := time.Now().Add(min(g.patience/4, 5*time.Second)); len(g.stays) < enough && time.Now().Before(end); {
 		n := rand.N(len(g.rooms))
 		r := g.request(g.rooms[n].key)
+		r.TTL = longest // as long as a case may take, so that no lease expires before its client renews and releases it
 		grant, err := g.backend.Acquire(g.ctx, r)
 		var held *driver.Held
 		if errors.As(err, &held) {

@@ -15,33 +15,37 @@ import (
 type leaves struct {
 	*memlock.Backend
 
-	keeps  bool // true if the store keeps requests that were withdrawn
-	denies bool // true if the store does not report that it has recorded a request
+	flaws leavingFlaws
 
 	mu   sync.Mutex
 	left map[driver.Key][]driver.Request
 }
 
-func newLeaves(keeps, denies bool) func(*memlock.Backend) inprocess.Memory {
+// leavingFlaws are the defects of a store that records requests.
+type leavingFlaws struct {
+	keeps    bool // the store keeps requests that were withdrawn
+	denies   bool // the store does not report that it has recorded a request
+	misnames bool // the store grants a recorded request with another nonce
+}
+
+func newLeaves(flaws leavingFlaws) func(*memlock.Backend) inprocess.Memory {
 	return func(b *memlock.Backend) inprocess.Memory {
-		return &leaves{Backend: b, keeps: keeps, denies: denies, left: map[driver.Key][]driver.Request{}}
+		return &leaves{Backend: b, flaws: flaws, left: map[driver.Key][]driver.Request{}}
 	}
 }
 
 func (l *leaves) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before, _ := l.Inspect(ctx, r.Key)
 	g, err := l.Backend.Acquire(ctx, r)
 	var held *driver.Held
 	if errors.As(err, &held) && r.Waits {
 		l.forget(r.Key, r.Nonce)
 		l.left[r.Key] = append(l.left[r.Key], r)
 		told := *held
-		told.Pending = !l.denies
+		told.Pending = !l.flaws.denies
 		return g, &told
 	}
-	g.Earlier = err == nil && r.Waits && before.Token == g.Token
 	return g, err
 }
 
@@ -50,11 +54,15 @@ func (l *leaves) Release(ctx context.Context, g driver.Grant) error {
 	defer l.mu.Unlock()
 	err := l.Backend.Release(ctx, g)
 	switch left := l.left[g.Key]; {
-	case g.Token == 0 && !l.keeps:
+	case g.Token == 0 && !l.flaws.keeps:
 		l.forget(g.Key, g.Nonce)
 	case g.Token != 0 && err == nil && len(left) > 0:
 		l.left[g.Key] = left[1:]
-		_, err = l.Backend.Acquire(ctx, left[0])
+		r := left[0]
+		if l.flaws.misnames {
+			r.Nonce = driver.NewNonce()
+		}
+		_, err = l.Backend.Acquire(ctx, r)
 	}
 	return err
 }

@@ -72,8 +72,9 @@ func mutants() []mutant {
 		{"hands over during the minimum hold", plain[handsMinimumHold], []string{"hand-over-keeps-the-minimum-hold"}},
 
 		// Recorded requests.
-		{"grants a withdrawn request", newLeaves(true, false), []string{"left-request-is-withdrawn"}},
-		{"grants a request that it did not report as recorded", newLeaves(false, true), []string{"left-request-is-granted"}},
+		{"grants a withdrawn request", newLeaves(leavingFlaws{keeps: true}), []string{"left-request-is-withdrawn"}},
+		{"grants a recorded request with another nonce", newLeaves(leavingFlaws{misnames: true}), []string{"left-request-is-granted"}},
+		{"grants a request that it did not report as recorded", newLeaves(leavingFlaws{denies: true}), []string{"left-request-is-withdrawn"}},
 
 		// Several names.
 		{"keeps what a call gives back", plain[releasesNothing], []string{"all-or-none", "at-most-n"}},

@@ -66,7 +66,9 @@ func apart(t *trial, keys []driver.Key) {
 	a, b := t.open(), t.open()
 	grants := make([]driver.Grant, len(keys))
 	for i, key := range keys {
-		grants[i] = t.grant(a, t.request(key))
+		r := t.request(key)
+		r.TTL = longest
+		grants[i] = t.grant(a, r)
 	}
 	for i, got := range t.renewAll(a, grants...) {
 		if got != driver.Renewed {

@@ -18,7 +18,9 @@ type settings struct {
 	patience time.Duration // time limit for one event that must happen
 }
 
-var usual = settings{limit: time.Minute, grace: 10 * time.Second, patience: 20 * time.Second}
+// usual has the limits of Run. Its patience is three times the longest time between two polls of a waiter, because
+// a waiter whose notification was lost acquires the name with its next poll.
+var usual = settings{limit: 2 * time.Minute, grace: 10 * time.Second, patience: time.Minute}
 
 // Run checks every promise against one harness, each in its own subtest. Most subtests run in parallel unless the
 // harness is [Solitary]. Run calls newHarness once. The harness calls tb.Cleanup to close what it has opened.

@@ -143,7 +143,7 @@ func sharedReplyLost(t *trial) {
 	t.release(a, t.grant(a, t.reading(key))) // opens the connection, and prepares the statements
 	r := t.reading(key)
 	t.dropReply(a)
-	ctx, cancel := t.withTimeout(slack)
+	ctx, cancel := t.withTimeout(attempt)
 	defer cancel()
 	if _, err := a.Acquire(ctx, r); errors.As(err, new(*driver.Held)) { // no error if the client repeated the request itself, or if another reply was lost
 		t.fatalf("a request whose reply is lost is reported as a refusal: %v", err)

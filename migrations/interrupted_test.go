@@ -64,7 +64,7 @@ func (on target) isNewest(ctx context.Context, t *testing.T, table string, step 
 		require.True(t, m.Applied, "cut at step %d: %s", step, m.Name)
 	}
 	require.Equal(t, 1, on.count(t, "SELECT count(*) FROM "+table+"_meta"), "cut at step %d", step)
-	for _, columns := range []string{"reserved_for, waiters, next_seen_at, done FROM " + table, "domain, era FROM " + table + "_fence", "token FROM " + table + "_counter", "id FROM " + table + "_run"} {
+	for _, columns := range []string{"reserved_for, waiters, next_until, done FROM " + table, "domain, era FROM " + table + "_fence", "token FROM " + table + "_counter", "id FROM " + table + "_run"} {
 		_, err := on.db.ExecContext(ctx, "SELECT "+columns)
 		require.NoError(t, err, "cut at step %d", step)
 	}

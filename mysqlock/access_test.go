@@ -35,7 +35,7 @@ func (s *store) as(t *testing.T, grants ...string) func(*mysqldriver.Config) {
 func TestFewPrivileges(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		few := []string{"SELECT, INSERT, UPDATE ON `%s`.rowlock_lease_counter", "SELECT, UPDATE ON `%s`.rowlock_lease_mint"}
-		b := New(s.open(t, s.as(t, few...)))
+		b := oneSession(s.open(t, s.as(t, few...)))
 		first, second := grant(t, b, "a"), grant(t, b, "b")
 		_, err := b.Acquire(limited(t), request("a"))
 		refused(t, err)

@@ -11,6 +11,7 @@ type conn struct {
 	*sql.Conn
 	id       int64 // the server's id of the connection
 	schema   string
+	checks   bool                 // the driver can check the connection without a request, as go-sql-driver does
 	prepared map[string]*sql.Stmt // nil: the statement has run once and is not prepared yet
 }
 
@@ -19,7 +20,12 @@ func (b *Backend) open(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c, prepared: map[string]*sql.Stmt{}}, nil
+	checks := false
+	_ = c.Raw(func(dc any) error { // fails if the connection has ended, which the first statement reports
+		_, checks = dc.(sqldriver.SessionResetter)
+		return nil
+	})
+	return &conn{Conn: c, checks: checks, prepared: map[string]*sql.Stmt{}}, nil
 }
 
 // statement returns nil at the first call with a text. At all later calls with the same text, it returns the prepared
@@ -64,16 +70,7 @@ func (c *conn) query(ctx context.Context, text string, args []any, dest ...any) 
 
 // rows runs a statement, and calls scan for each row.
 func (c *conn) rows(ctx context.Context, text string, args []any, scan func(*sql.Rows) error) error {
-	s, err := c.statement(ctx, text)
-	if err != nil {
-		return err
-	}
-	var rows *sql.Rows
-	if s != nil {
-		rows, err = s.QueryContext(ctx, args...)
-	} else {
-		rows, err = c.QueryContext(ctx, text, args...)
-	}
+	rows, err := c.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
 	}
@@ -86,29 +83,15 @@ func (c *conn) rows(ctx context.Context, text string, args []any, scan func(*sql
 	return rows.Err()
 }
 
-// exec runs a statement that returns no rows.
-func (c *conn) exec(ctx context.Context, text string, args []any) (sql.Result, error) {
-	s, err := c.statement(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	if s != nil {
-		return s.ExecContext(ctx, args...)
-	}
-	return c.ExecContext(ctx, text, args...)
-}
-
 // alive returns an error if the server has closed the connection. It sends no request.
 // It calls the check that go-sql-driver makes before it uses an idle connection: a read from the socket
 // that does not block. With other drivers, and with go-sql-driver on Windows, there is no such check,
 // and alive returns nil.
 func (c *conn) alive(ctx context.Context) error {
-	return c.Raw(func(dc any) error {
-		if r, ok := dc.(sqldriver.SessionResetter); ok {
-			return r.ResetSession(ctx)
-		}
+	if !c.checks {
 		return nil
-	})
+	}
+	return c.Raw(func(dc any) error { return dc.(sqldriver.SessionResetter).ResetSession(ctx) })
 }
 
 // giveBack returns the connection to its pool. The connection must hold no lock.

@@ -13,7 +13,7 @@ import (
 // the loop for the present one. After its first renewal the present grant is described.
 func TestALoopIsDescribedWhenItRenews(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
-		a, other := New(s.open(t)), New(s.open(t))
+		a, other := oneSession(s.open(t)), New(s.open(t))
 		a.locks.Linger = ttl // the connection stays, however busy the machine is
 		status := func() driver.Status {
 			found, err := other.Inspect(limited(t), driver.Key{Name: "a"})

@@ -88,11 +88,19 @@
 //
 // # Waiting
 //
-// A waiter waits in the server's queue, on a connection that holds no lock, for one second at a time. When the lock is
-// released, the server grants it to a waiter at once, but in no guaranteed order. If a wait is cancelled, the backend
-// closes the connection. The server needs up to a second to notice that, and may grant the lock to the closed
-// connection until then. If the DSN has a readTimeout, it must be longer than a second. A shorter readTimeout would
-// end every wait early.
+// A waiter waits in the server's queue, on a connection that holds no lock. One wait lasts for five sixths of the TTL, and
+// for 25 seconds at most. If the DSN has a readTimeout, it lasts for five sixths of that at most. The waiter then asks the
+// server who holds the lock, and waits again. When the lock is released, the server grants it to a waiter at once, but in
+// no guaranteed order.
+//
+// If a wait is cancelled or the waiter's process dies, its connection is closed. The server notices that within a second.
+// If it grants the lock to the closed connection before, the lock is free again within milliseconds. If the waiter's
+// process is suspended or its host vanishes, the server may grant it the lock until the wait ends. Such a lock is then
+// free when the lock of a holder in the same state would be free.
+//
+// If the backend has only one connection, a waiter uses it until another request needs it. That request ends the wait, and
+// the waiter polls about once a second while the connection holds locks. If the pool has only one connection, waiters
+// always poll.
 //
 // # Names
 //

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/sqlerror"
-	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
 // SchemaError reports that the table of tokens is missing. Its message tells how to create the table,
@@ -57,26 +56,11 @@ func (se *session) Over(err error) bool {
 	}
 }
 
-// explain adds the operation and the key to err, and marks errors that a retry cannot fix as permanent.
-// It returns driver.ErrNotHeld and refusals unchanged.
-func explain(ctx context.Context, table sqltable.Table, operation string, key driver.Key, err error) error {
-	var held *driver.Held
-	if err == nil || errors.Is(err, driver.ErrNotHeld) || errors.As(err, &held) {
-		return err
-	}
-	if key.Name != "" {
-		operation = fmt.Sprintf("%s %q", operation, key)
-	}
-	err = fmt.Errorf("mysqlock: %s: %w", operation, err)
-	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	if driver.IsPermanent(err) {
-		return err
-	}
+// remedy adds to an error of a request what to do, and marks errors that a retry cannot fix as permanent.
+func (b *Backend) remedy(err error) error {
 	switch sqlerror.MySQL(err) {
 	case 1146, 1054, 1049: // unknown table, column, database
-		return driver.Permanent(&SchemaError{Table: table.String() + "_mint", Err: err})
+		return driver.Permanent(&SchemaError{Table: b.locks.Table.String() + "_mint", Err: err})
 	case 1290, 1792, 1836:
 		return driver.Permanent(fmt.Errorf("%w: the server or the session is read-only: locks need the primary", err))
 	case 1045, 1698:

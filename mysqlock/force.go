@@ -3,6 +3,7 @@ package mysqlock
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"time"
 
@@ -40,24 +41,21 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 		}
 		next, err := b.mintOne(ctx, c)
 		if err == nil {
-			_, err = c.exec(ctx, b.sql["raise"], append([]any{int64(next)}, append(names(key), int64(token))...))
+			_, err = c.ExecContext(ctx, b.sql["raise"], append([]any{int64(next)}, append(names(key), int64(token))...)...)
 		}
 		return err
 	})
-	return explain(ctx, b.table, "force release of", key, err)
+	return b.locks.Explain(ctx, "force release of", key, err)
 }
 
 // noSuchThread is the error of KILL if the connection has already ended.
 const noSuchThread = 1094
 
 func (b *Backend) kill(ctx context.Context, c *conn, connection int64) error {
-	if _, err := c.exec(ctx, b.sql["target"], []any{connection}); err != nil {
-		return err
+	_, err := c.ExecContext(ctx, fmt.Sprintf(b.sql["kill"], connection))
+	if sqlerror.MySQL(err) == noSuchThread {
+		return nil
 	}
-	if _, err := c.ExecContext(ctx, b.sql["kill"]); err != nil && sqlerror.MySQL(err) != noSuchThread {
-		return err
-	}
-	_, err := c.exec(ctx, b.sql["target"], []any{nil})
 	return err
 }
 

@@ -66,7 +66,7 @@ func (r *record) refusal() *driver.Held {
 func (b *Backend) record(ctx context.Context, c *conn, key driver.Key) (*record, error) {
 	r := &record{key: key}
 	lock := LockName(c.schema, key.Namespace, key.Name)
-	if !b.opts.noToken {
+	if !b.opts.NoToken {
 		err := c.query(ctx, b.sql["record"], append([]any{lock}, names(key)...), &r.readOnly, &r.heldBy, &r.token, &r.grantedTo, &r.holder, &r.note, &r.age)
 		if err != nil || r.present() || !r.heldBy.Valid {
 			return r, err
@@ -77,7 +77,7 @@ func (b *Backend) record(ctx context.Context, c *conn, key driver.Key) (*record,
 
 // look borrows a connection from the pool, checks it, and calls work with it.
 func (b *Backend) look(ctx context.Context, work func(c *conn) error) error {
-	if err := b.ready(ctx); err != nil {
+	if err := b.locks.Ready(ctx); err != nil {
 		return err
 	}
 	c, err := b.open(ctx)
@@ -98,8 +98,8 @@ func (b *Backend) look(ctx context.Context, work func(c *conn) error) error {
 // List implements [driver.Operator]. It returns every lock that was ever granted with a token and not pruned since.
 // With NoToken it returns only the locks that this backend holds, because the server stores only hashes of names.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
-	if b.opts.noToken {
-		return b.mine(namespace, all), b.ready(ctx)
+	if b.opts.NoToken {
+		return b.mine(namespace, all), b.locks.Ready(ctx)
 	}
 	list := []driver.Status{}
 	err := b.look(ctx, func(c *conn) error {
@@ -110,7 +110,7 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 			return err
 		})
 	})
-	return list, explain(ctx, b.table, "list", driver.Key{Namespace: namespace}, err)
+	return list, b.locks.Explain(ctx, "list", driver.Key{Namespace: namespace}, err)
 }
 
 // Inspect implements [driver.Operator]. For a lock that is held without a token it reports the connection, and its user
@@ -122,7 +122,7 @@ func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, e
 		s = r.status()
 		return err
 	})
-	return s, explain(ctx, b.table, "inspect", key, err)
+	return s, b.locks.Explain(ctx, "inspect", key, err)
 }
 
 // Pause implements [driver.Operator]. Pause is not supported, because a pause would have to outlast its connection.

@@ -24,12 +24,12 @@ func (se *session) Lock(ctx context.Context, h *holding) (driver.Token, error) {
 // returns the token, or 0 with the option NoToken, and whether the lock was granted.
 func (se *session) take(ctx context.Context, h *holding, wait int) (driver.Token, bool, error) {
 	verb := "acquire"
-	if se.backend.opts.noToken {
+	if se.backend.opts.NoToken {
 		verb = "lock"
 	}
 	var number sql.NullInt64
 	err := se.query(ctx, verb, []any{se.name(h), wait}, &number)
-	if err != nil || number.Int64 == 0 || se.backend.opts.noToken {
+	if err != nil || number.Int64 == 0 || se.backend.opts.NoToken {
 		return 0, number.Int64 != 0, err
 	}
 	token, err := se.token(ctx, number.Int64)

@@ -1,6 +1,7 @@
 package mysqlock
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -111,18 +112,28 @@ const (
 	lockedRowMariaDB = 1205
 )
 
-func (b *Backend) tryReserve(ctx context.Context, c *conn) (mint, int64, error) {
-	tx, err := c.BeginTx(ctx, nil)
-	if err != nil {
+// tryReserve makes one attempt of reserve. It ends the transaction with a statement, because go-sql-driver ignores the
+// context of a commit.
+func (b *Backend) tryReserve(ctx context.Context, c *conn) (m mint, number int64, err error) {
+	if _, err := c.ExecContext(ctx, "START TRANSACTION"); err != nil {
 		return mint{}, 0, err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	var m mint
+	m, number, err = b.reserveIn(ctx, c)
+	end := "COMMIT"
+	if err != nil {
+		end = "ROLLBACK"
+	}
+	_, ended := c.ExecContext(ctx, end)
+	return m, number, cmp.Or(err, ended)
+}
+
+// reserveIn writes the mint in the open transaction of c.
+func (b *Backend) reserveIn(ctx context.Context, c *conn) (m mint, number int64, err error) {
 	var r reading
-	if err := tx.QueryRowContext(ctx, b.sql["minted_for_update"]).Scan(&m.run, &m.number, &m.token, &m.reserved); err != nil {
+	if err := c.QueryRowContext(ctx, b.sql["minted_for_update"]).Scan(&m.run, &m.number, &m.token, &m.reserved); err != nil {
 		return mint{}, 0, noMint(err)
 	}
-	read := func() error { return tx.QueryRowContext(ctx, b.sql["run"]).Scan(&r.run, &r.number, &r.clock) }
+	read := func() error { return c.QueryRowContext(ctx, b.sql["run"]).Scan(&r.run, &r.number, &r.clock) }
 	if err := read(); err != nil {
 		return mint{}, 0, err
 	}
@@ -133,7 +144,7 @@ func (b *Backend) tryReserve(ctx context.Context, c *conn) (mint, int64, error) 
 		m = m.more(r.number)
 	default:
 		// This comes after the decision, because it makes the numbers as large as those of an earlier run of the same second.
-		if _, err := tx.ExecContext(ctx, b.sql["advance"]); err != nil {
+		if _, err := c.ExecContext(ctx, b.sql["advance"]); err != nil {
 			return mint{}, 0, err
 		}
 		if err := read(); err != nil {
@@ -141,10 +152,8 @@ func (b *Backend) tryReserve(ctx context.Context, c *conn) (mint, int64, error) 
 		}
 		m = m.next(r)
 	}
-	if _, err := tx.ExecContext(ctx, b.sql["mint"], m.run, m.number, m.token, m.reserved); err != nil {
-		return mint{}, 0, err
-	}
-	return m, r.number, tx.Commit()
+	_, err = c.ExecContext(ctx, b.sql["mint"], m.run, m.number, m.token, m.reserved)
+	return m, r.number, err
 }
 
 func noMint(err error) error {

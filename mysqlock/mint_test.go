@@ -1,6 +1,8 @@
 package mysqlock
 
 import (
+	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -72,4 +74,38 @@ func TestRestartWithTheClockSetBack(t *testing.T) {
 		assert.Greater(t, token, last)
 		began, last = run(), token
 	}
+}
+
+// Promise: a grant that reserves tokens returns soon after its context, whichever of its statements gets no reply. The
+// test needs this for the commit, because go-sql-driver ignores the context of a commit.
+func TestAReservationWithoutAReply(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		for n := range 10 {
+			db, proxy := s.through(t)
+			b := oneSession(db)
+			b.locks.Linger = ttl
+			name := strconv.Itoa(n) // the server may still keep the previous name for a session whose connection is closed
+			g := grant(t, b, name)
+			se := b.locks.Sessions()[0].(*session)
+			require.NoError(t, b.Release(limited(t), g))
+			se.mint.reserved = 0
+			proxy.CutAfter(n + 1)
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := b.Acquire(ctx, request(name))
+				ended <- err
+			}()
+			select {
+			case err := <-ended:
+				if err != nil { // without an error, only the row that describes the grant got no reply
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+				}
+			case <-time.After(10 * time.Second):
+				require.FailNow(t, "the call did not return", "after statement %d", n+1)
+			}
+			cancel()
+			proxy.Close()
+		}
+	})
 }

@@ -30,7 +30,7 @@ func TestBadOptions(t *testing.T) {
 		_, err = b.List(t.Context(), "", true)
 		assert.True(t, driver.IsPermanent(err))
 	}
-	assert.Equal(t, 1, New(db).opts.sessions, "half of the pool")
+	assert.Equal(t, 1, New(db).locks.Most, "half of the pool")
 }
 
 // Acquire rejects the options MinHold and HandoverDelay, with an error that names the option. Both delay the next

@@ -12,8 +12,8 @@ import (
 // older than unused, in batches. It returns how many rows it has deleted, even if it also returns an error. It needs
 // the privilege to delete from the table of the grants. Tokens do not depend on these rows.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
-	if b.opts.noToken {
-		return 0, b.ready(ctx)
+	if b.opts.NoToken {
+		return 0, b.locks.Ready(ctx)
 	}
 	total := 0
 	err := b.look(ctx, func(c *conn) error {
@@ -29,5 +29,5 @@ func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) 
 			}
 		}
 	})
-	return total, explain(ctx, b.table, "prune", driver.Key{}, err)
+	return total, b.locks.Explain(ctx, "prune", driver.Key{}, err)
 }

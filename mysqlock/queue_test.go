@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -36,13 +37,15 @@ func (s *store) hasWaiter(t *testing.T) func() bool {
 }
 
 // A waiter in the server's queue gets the lock as soon as the holder releases it. This also holds if the waiter has
-// waited for longer than serverWait. The backend then uses the waiter's connection for other locks too.
+// waited for longer than one wait on the server lasts. The backend then uses the waiter's connection for other locks too.
 func TestQueue(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
-		a, b := New(s.open(t)), New(db)
+		a, b := New(s.open(t)), oneSession(db)
 		g := grant(t, a, "a")
-		got, failed := s.waitFor(t, limited(t), b, request("a"))
+		r := request("a")
+		r.TTL = time.Second
+		got, failed := s.waitFor(t, limited(t), b, r)
 		before := proxy.Sent()
 		becomes(t, "its first wait has timed out", func() bool { return proxy.Sent() > before })
 		becomes(t, "its second wait has begun", s.hasWaiter(t))
@@ -83,9 +86,9 @@ func TestAWaiterLocksNoRow(t *testing.T) {
 	})
 }
 
-// If a wait is cancelled, it returns a refusal that names the holder, and the backend closes the connection.
-// The server may still grant the lock to that connection, but releases it when it notices that the client has
-// disconnected.
+// If a wait is cancelled, it returns a refusal that names the holder, and the backend closes the connection. The server
+// notices that within a second, although the wait would last for longer. If it has granted the lock to the closed
+// connection before, it then releases the lock.
 func TestACancelledWait(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		a, b := New(s.open(t)), New(s.open(t))
@@ -95,10 +98,12 @@ func TestACancelledWait(t *testing.T) {
 		began := time.Now()
 		cancel()
 		held := refused(t, <-failed)
-		assert.Less(t, time.Since(began), time.Second)
+		assert.Less(t, time.Since(began), soon, "much less than the wait would last")
 		assert.Equal(t, "tester", held.Holder)
 		assert.Equal(t, g.Token, held.Token)
 		idle(t, b)
+		becomes(t, "the server has removed the waiter", func() bool { return !s.hasWaiter(t)() })
+		assert.Less(t, time.Since(began), serverWait(ttl, longestWait))
 		require.NoError(t, a.Release(limited(t), g))
 		becomes(t, "the server has noticed", func() bool { return s.holds(t, "a") == 0 })
 		require.NoError(t, a.Release(limited(t), grant(t, a, "a")))
@@ -141,7 +146,7 @@ func TestWaitersAreBounded(t *testing.T) {
 		began := time.Now()
 		_, err := contest.Wait(limited(t), b, request("a"))
 		refused(t, err)
-		assert.Less(t, time.Since(began), time.Second, "the refused call does not wait")
+		assert.Less(t, time.Since(began), soon, "the refused call does not wait")
 		require.NoError(t, b.Release(limited(t), grant(t, b, "b")))
 		cancel()
 		refused(t, <-failed)
@@ -150,7 +155,64 @@ func TestWaitersAreBounded(t *testing.T) {
 	})
 }
 
-// If the server stops answering, a waiter gives up after serverWait plus one TTL. Its error is not a refusal.
+// A backend with one connection lets a waiter wait on it. If another request needs the connection, the wait ends, and the
+// waiter is refused and polls.
+func TestTheOnlyConnectionWaits(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		a, b := New(s.open(t)), New(s.open(t), Sessions(1))
+		g := grant(t, a, "a")
+		_, failed := s.waitFor(t, limited(t), b, request("a"))
+		began := time.Now()
+		other := grant(t, b, "b")
+		refused(t, <-failed)
+		assert.Less(t, time.Since(began), serverWait(ttl, longestWait))
+		_, err := contest.Wait(limited(t), b, request("a"))
+		refused(t, err)
+		require.NoError(t, b.Release(limited(t), other))
+		got, failed := s.waitFor(t, limited(t), b, request("a"))
+		require.NoError(t, a.Release(limited(t), g))
+		require.NoError(t, b.Release(limited(t), contest.Granted(t, got, failed)))
+		idle(t, b)
+	})
+}
+
+// If the server cancels a wait because a statement takes too long, the waiter waits again.
+func TestAWaitThatTakesTooLong(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		setting := map[string]string{"max_execution_time": "500"}
+		if s.mariadb {
+			setting = map[string]string{"max_statement_time": "0.5"}
+		}
+		db, proxy := s.through(t, func(c *mysqldriver.Config) { c.Params = setting })
+		a, b := New(s.open(t)), New(db)
+		g := grant(t, a, "a")
+		got, failed := s.waitFor(t, limited(t), b, request("a"))
+		before := proxy.Sent()
+		becomes(t, "its first wait was cancelled", func() bool { return proxy.Sent() > before })
+		becomes(t, "its second wait has begun", s.hasWaiter(t))
+		require.NoError(t, a.Release(limited(t), g))
+		require.NoError(t, b.Release(limited(t), contest.Granted(t, got, failed)))
+		idle(t, b)
+	})
+}
+
+// A wait on the server is shorter than the TTL and than the time limit of the driver, and lasts a whole number of seconds.
+func TestServerWait(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[time.Duration]time.Duration{
+		time.Millisecond: time.Second, 2 * time.Second: time.Second, 10 * time.Second: 8 * time.Second,
+		30 * time.Second: 25 * time.Second, time.Hour: 25 * time.Second,
+	} {
+		assert.Equal(t, want, serverWait(limit, longestWait), "TTL %s", limit)
+	}
+	for dsn, want := range map[string]time.Duration{
+		"u@tcp(h)/d": 25 * time.Second, "u@tcp(h)/d?readTimeout=30s": 25 * time.Second, "u@tcp(h)/d?readTimeout=6s": 5 * time.Second,
+	} {
+		assert.Equal(t, want, serverWait(ttl, longestWaitOn(openDB(t, dsn))), dsn)
+	}
+}
+
+// If the server stops answering, a waiter gives up one TTL after the start of its wait. Its error is not a refusal.
 func TestAWaitForASilentServer(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)

@@ -26,8 +26,6 @@ type session struct {
 	described map[driver.Key]description
 }
 
-var _ sessionlock.Queuer[driver.Key] = (*session)(nil)
-
 // name returns the name by which the server knows h's lock.
 func (se *session) name(h *holding) string {
 	return LockName(se.conn.schema, h.Key.Namespace, h.Key.Name)
@@ -75,7 +73,7 @@ func (se *session) Prove(ctx context.Context, list []*holding) error {
 			return err
 		}
 	}
-	if !se.backend.opts.noToken {
+	if !se.backend.opts.NoToken {
 		se.describeAll(list)
 	}
 	return nil
@@ -101,24 +99,16 @@ func (se *session) owns(ctx context.Context, locks []string) error {
 	return nil
 }
 
-// Unlock releases h's lock. If the server answers that the session did not have the lock, Unlock marks the session
-// as broken and returns driver.ErrNotHeld.
-func (se *session) Unlock(ctx context.Context, h *holding) error {
+// Unlock releases h's lock, and reports whether the session had it.
+func (se *session) Unlock(ctx context.Context, h *holding) (bool, error) {
 	var released sql.NullInt64
 	err := se.query(ctx, "unlock", []any{se.name(h)}, &released)
-	switch {
-	case err != nil && se.Over(err):
-		return driver.ErrNotHeld // the session had ended before the unlock
-	case err != nil: // even if the error is an answer of the server, it is uncertain whether the lock was released
+	if err != nil { // even if the error is an answer of the server, it is uncertain whether the lock was released
 		se.Broken = err
-		return err
-	case released.Int64 != 1:
-		se.Broken = sessionlock.ErrMissing
-		return driver.ErrNotHeld
 	}
 	if d, known := se.described[h.Key]; known {
 		d.released = time.Now()
 		se.described[h.Key] = d
 	}
-	return nil
+	return released.Int64 == 1, err
 }

@@ -83,7 +83,9 @@ func TestAConnectionNeverComesBackHolding(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 			err := b.Release(ctx, g)
 			cancel()
-			require.ErrorIs(t, err, context.DeadlineExceeded)
+			if err != nil { // the server did not answer within the time that a statement may continue
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
 			proxy.Delay(0)
 			becomes(t, "the lock is free", func() bool { return s.holds(t, "b") == 0 })
 			if err := b.Release(limited(t), g); err != nil { // the server did not answer the first release in time, so the connection was closed
@@ -105,7 +107,7 @@ func TestAConnectionNeverComesBackHolding(t *testing.T) {
 // The statement that acquires the lock and makes the token acquires the lock only once, so one release frees it.
 func TestOneReleaseFrees(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
-		b := New(s.open(t))
+		b := oneSession(s.open(t))
 		keep := grant(t, b, "keep") // keeps the session open; otherwise its end would also release a lock that was acquired twice
 		id := s.holds(t, "keep")
 		for range 3 {
@@ -169,7 +171,7 @@ func TestACancelledCallHarmsNoOtherLock(t *testing.T) {
 // grant then waits for its row for a second at most. Only a request for which no token is reserved fails.
 func TestLockedRowsStopNoLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
-		b := New(s.open(t))
+		b := oneSession(s.open(t)) // a second session would have tokens of its own
 		g := grant(t, b, "a")
 		require.NoError(t, b.Release(limited(t), grant(t, b, "b")))
 		// Tests that run at the same time use numbers of UUID_SHORT, too.
@@ -193,7 +195,7 @@ func TestLockedRowsStopNoLock(t *testing.T) {
 		outcomes, err := b.Renew(limited(t), []driver.Grant{g, second})
 		require.NoError(t, err)
 		assert.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
-		assert.Less(t, time.Since(began), 10*time.Second)
+		assert.Less(t, time.Since(began), 30*time.Second)
 		require.NoError(t, tx.Rollback())
 		require.NoError(t, b.Release(limited(t), second))
 		require.NoError(t, b.Release(limited(t), g))
@@ -222,7 +224,7 @@ func TestNoToken(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		_, err := s.raw.Exec("DROP TABLE rowlock_lease_counter, rowlock_lease_mint")
 		require.NoError(t, err)
-		b := New(s.open(t), NoToken())
+		b := oneSession(s.open(t), NoToken())
 		l := locker(t, b)
 		first, second := acquire(t, l, "a"), acquire(t, l, "b")
 		assert.Zero(t, first.Token())
@@ -255,8 +257,8 @@ func TestNoToken(t *testing.T) {
 // uses another one, and returns no error.
 func TestAnIdleConnectionIsUsedAgain(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
-		b := New(s.open(t))
-		b.locks.Linger = time.Second
+		b := oneSession(s.open(t))
+		b.locks.Linger = 10 * time.Second
 		holder := func() int64 {
 			g := grant(t, b, "a")
 			id := s.holds(t, "a")

@@ -43,8 +43,8 @@ func (b *Backend) examine(ctx context.Context, c *conn) error {
 	if err != nil {
 		return err
 	}
-	if b.table.Schema() != "" {
-		c.schema = b.table.Schema()
+	if b.locks.Table.Schema() != "" {
+		c.schema = b.locks.Table.Schema()
 	}
 	if folds {
 		c.schema = strings.ToLower(c.schema)
@@ -102,7 +102,7 @@ func (b *Backend) checkCluster(settings map[string]string) error {
 	case settings["group_replication_group_name"] != "" && settings["group_replication_single_primary_mode"] == "OFF":
 		return driver.Permanent(errors.New("the server is one of several primaries (group_replication_single_primary_mode=OFF), and " + remedy))
 	}
-	if !b.opts.noToken && settings["log_bin"] == "ON" && settings["binlog_format"] == "STATEMENT" {
+	if !b.opts.NoToken && settings["log_bin"] == "ON" && settings["binlog_format"] == "STATEMENT" {
 		return driver.Permanent(errors.New("binlog_format=STATEMENT: a replica would not get the tokens: set it to ROW or MIXED, or use the option mysqlock.NoToken"))
 	}
 	return nil

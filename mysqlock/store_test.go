@@ -75,8 +75,14 @@ func request(name string) driver.Request {
 	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: ttl, Holder: "tester", Note: "test"}
 }
 
+// oneSession makes a backend keep all its locks on one session. Without it, a second lock is acquired on a second session
+// if the first one is in use. That may be so at any moment, because a goroutine checks each session every 100 ms.
+func oneSession(db *sql.DB, opts ...Option) *Backend {
+	return New(db, append(opts, Sessions(1))...)
+}
+
 func limited(tb testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
 	tb.Cleanup(cancel)
 	return ctx
 }
@@ -104,7 +110,7 @@ func refused(tb testing.TB, err error) *driver.Held {
 // notification.
 func becomes(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		require.True(tb, time.Now().Before(end), what)
 	}
 }

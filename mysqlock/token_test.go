@@ -54,7 +54,7 @@ func TestTokensRiseAfterARestore(t *testing.T) {
 // more. Other sessions of the same run need not know of that, and all tokens rise in the order of the grants.
 func TestReservedTokensRunOut(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
-		b, other := New(s.open(t), Sessions(1)), New(s.open(t))
+		b, other := oneSession(s.open(t)), oneSession(s.open(t))
 		keep, first := grant(t, b, "keep"), grant(t, other, "a") // the sessions stay, and do not read the mint again
 		reserved := func() (n driver.Token) {
 			require.NoError(t, s.raw.QueryRow("SELECT reserved FROM rowlock_lease_mint").Scan(&n))

@@ -14,7 +14,7 @@ const watchEvery = 100 * time.Millisecond
 // Watch starts a goroutine that checks the connection until the session ends. If the server closes the connection, the
 // goroutine notices that long before the next heartbeat.
 func (se *session) Watch() {
-	if se.watched {
+	if se.watched || !se.Watches() {
 		return
 	}
 	se.watched = true
@@ -45,8 +45,8 @@ func (se *session) look(ctx context.Context) error {
 	return nil
 }
 
-// Watches returns true: Watch checks the connection between statements.
-func (se *session) Watches() bool { return true }
+// Watches reports whether Watch can check the connection between statements.
+func (se *session) Watches() bool { return se.conn != nil && se.conn.checks }
 
 // Unwatch does nothing. The goroutine of Watch reserves the session for each check, so it never uses the connection
 // at the same time as another goroutine.

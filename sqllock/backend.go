@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -31,13 +30,18 @@ type dialect interface {
 	driver.Backend
 	driver.Operator
 	driver.HandOverer
+	driver.Batcher
+	driver.Notifier
 	sqlbase.TxLocker
 }
 
 var (
-	_ driver.Backend  = (*Backend)(nil)
-	_ driver.Operator = (*Backend)(nil)
-	_ driver.Notifier = (*Backend)(nil)
+	_ driver.Backend    = (*Backend)(nil)
+	_ driver.Operator   = (*Backend)(nil)
+	_ driver.HandOverer = (*Backend)(nil)
+	_ driver.Batcher    = (*Backend)(nil)
+	_ driver.Notifier   = (*Backend)(nil)
+	_ driver.Idler      = (*Backend)(nil)
 )
 
 // Postgres returns a backend for a PostgreSQL database reached through database/sql, with any driver that accepts $1
@@ -89,24 +93,6 @@ func build(missing bool, opts []Option, open func(sqltable.Table) dialect) *Back
 	return &Backend{dialect: open(table), table: table}
 }
 
-// AcquireEach implements [driver.Batcher].
-func (b *Backend) AcquireEach(ctx context.Context, requests []driver.Request) ([]driver.Grant, []error) {
-	if d, ok := b.dialect.(driver.Batcher); ok {
-		return d.AcquireEach(ctx, requests)
-	}
-	return make([]driver.Grant, len(requests)), slices.Repeat([]error{errUnbatched}, len(requests))
-}
-
-// ReleaseEach implements [driver.Batcher].
-func (b *Backend) ReleaseEach(ctx context.Context, grants []driver.Grant) []error {
-	if d, ok := b.dialect.(driver.Batcher); ok {
-		return d.ReleaseEach(ctx, grants)
-	}
-	return slices.Repeat([]error{errUnbatched}, len(grants))
-}
-
-var errUnbatched = driver.NotApplied(errors.ErrUnsupported)
-
 // CloseIdle implements [driver.Idler]. It closes the connections that the backend keeps but does not use: the
 // connection that listened for releases, if there is no waiter, and the additional connection for renewals and
 // releases.
@@ -114,15 +100,6 @@ func (b *Backend) CloseIdle(ctx context.Context) {
 	if i, ok := b.dialect.(driver.Idler); ok {
 		i.CloseIdle(ctx)
 	}
-}
-
-// Notify implements [driver.Notifier]. On MySQL and MariaDB it never calls the function wake, because these servers
-// cannot notify a client. There, the process enters the lock's queue when its next attempt is refused.
-func (b *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
-	if n, ok := b.dialect.(driver.Notifier); ok {
-		return n.Notify(ctx, key, wake)
-	}
-	return nil, errors.ErrUnsupported
 }
 
 // Capabilities implements [driver.Backend]. SealsAt identifies the database and table. A guard of package fence with

@@ -146,7 +146,7 @@ func acquire(t *testing.T, b *sqllock.Backend, r driver.Request) driver.Grant {
 // limited returns a context with a deadline that no call without a fault reaches.
 func limited(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -157,6 +157,10 @@ func refused(t *testing.T, b *sqllock.Backend, r driver.Request) *driver.Held {
 	g, err := b.Acquire(t.Context(), r)
 	return held(t, err, "granted %v", g)
 }
+
+// atOnce is the limit of a call that is refused because another transaction has the lock. On MySQL, such a call may wait
+// for a row for two seconds. A call without a limit would wait for 50 seconds on MySQL, and forever on PostgreSQL.
+const atOnce = 20 * time.Second
 
 func held(t *testing.T, err error, args ...any) *driver.Held {
 	t.Helper()
@@ -178,10 +182,11 @@ func near(t *testing.T, want, got time.Duration, what string) {
 	assert.InDelta(t, want.Seconds(), got.Seconds(), 10, what)
 }
 
-// until polls until the function done returns true.
+// until polls until the function done returns true. The limit is longer than the minute after which a PostgreSQL
+// backend tries again to listen, if it has received no notification within five seconds on a slow machine.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

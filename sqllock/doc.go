@@ -68,7 +68,8 @@
 // first of these processes for 50 ms, and wakes it. During that time, other processes are refused. A process that waits
 // keeps one connection in addition to the pool, which sleeps in a statement, and a release ends that statement with
 // KILL QUERY. For that, all processes must connect as the same database user, or have the privilege CONNECTION_ADMIN.
-// Waiters also poll, in case that they were not woken.
+// If the first process does not come, the process that has released wakes the next ones. Waiters also poll, every 12 to
+// 20 seconds, in case that they were not woken.
 //
 // A release is as durable as every other commit: the server's innodb_flush_log_at_trx_commit decides. A release waits
 // at most one second for another transaction that has locked the row. A renewal, and an acquire of a lock that has a

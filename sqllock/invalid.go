@@ -2,6 +2,7 @@ package sqllock
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -41,3 +42,13 @@ func (i invalid) HandOver(context.Context, driver.Grant, driver.Request) (driver
 }
 
 func (i invalid) Pause(context.Context, driver.Grant, driver.Nonce) error { return i.fail() }
+
+func (i invalid) Notify(context.Context, driver.Key, func()) (func(), error) { return nil, i.fail() }
+
+func (i invalid) AcquireEach(_ context.Context, requests []driver.Request) ([]driver.Grant, []error) {
+	return make([]driver.Grant, len(requests)), slices.Repeat([]error{i.fail()}, len(requests))
+}
+
+func (i invalid) ReleaseEach(_ context.Context, grants []driver.Grant) []error {
+	return slices.Repeat([]error{i.fail()}, len(grants))
+}

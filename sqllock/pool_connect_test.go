@@ -72,9 +72,9 @@ func TestSwallowedConnects(t *testing.T) {
 		backend     func(*sql.DB) *sqllock.Backend
 		bound       string
 	}{
-		"pgx":     {"pgx", testenv.Postgres(t), migrations.Postgres, func(db *sql.DB) *sqllock.Backend { return sqllock.Postgres(db) }, "connect_timeout=1"},
-		"mysql":   {"mysql", testenv.MySQL(t), migrations.MySQL, func(db *sql.DB) *sqllock.Backend { return sqllock.MySQL(db) }, "timeout=1s&readTimeout=1s"},
-		"mariadb": {"mysql", testenv.MariaDB(t), migrations.MySQL, func(db *sql.DB) *sqllock.Backend { return sqllock.MySQL(db) }, "timeout=1s&readTimeout=1s"},
+		"pgx":     {"pgx", testenv.Postgres(t), migrations.Postgres, func(db *sql.DB) *sqllock.Backend { return sqllock.Postgres(db) }, "connect_timeout=3"},
+		"mysql":   {"mysql", testenv.MySQL(t), migrations.MySQL, func(db *sql.DB) *sqllock.Backend { return sqllock.MySQL(db) }, "timeout=3s&readTimeout=3s"},
+		"mariadb": {"mysql", testenv.MariaDB(t), migrations.MySQL, func(db *sql.DB) *sqllock.Backend { return sqllock.MySQL(db) }, "timeout=3s&readTimeout=3s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +103,7 @@ func TestSwallowedConnects(t *testing.T) {
 			bounded, fine, proxy := pool(c.bound)
 			swallowed(t, bounded, proxy)
 			until(t, "a connection in the place of one that was swallowed", func() bool {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				return bounded.PingContext(ctx) == nil
 			})

@@ -274,7 +274,7 @@ func TestLeasesOutliveAFullPool(t *testing.T) {
 		require.ErrorIs(t, err, rowlock.ErrUnavailable)
 		require.NotErrorIs(t, err, rowlock.ErrUnknown)
 		require.ErrorContains(t, err, "no free connection in the pool (3 of 3 in use)")
-		assert.Equal(t, poolSize+1, p.sessions())
+		until(t, "there is one further connection", func() bool { return p.sessions() == poolSize+1 }) // the server may still count one that was replaced
 		for _, lease := range leases {
 			require.NoError(t, lease.Release(t.Context()))
 		}
@@ -300,7 +300,7 @@ func TestReleasesAtOnceInAFullPool(t *testing.T) {
 			all.Go(func() { assert.NoError(t, lease.Release(t.Context())) })
 		}
 		all.Wait()
-		assert.LessOrEqual(t, p.sessions(), poolSize+1)
+		until(t, "there is at most one further connection", func() bool { return p.sessions() <= poolSize+1 })
 		free()
 	})
 }

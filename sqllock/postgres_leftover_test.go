@@ -16,14 +16,14 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// A statement deposits a request if it stores the request in the waiter's row, so that a release may grant it.
+// A statement records a request if it stores the request in the waiter's row, so that a release may grant it.
 // afterwards is a tracer that calls its function after the reply to such a statement.
 type afterwards struct{ then func() }
 
 type asksKey struct{}
 
 func (a afterwards) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
-	return context.WithValue(ctx, asksKey{}, strings.Contains(d.SQL, "left_there"))
+	return context.WithValue(ctx, asksKey{}, strings.Contains(d.SQL, "queued"))
 }
 
 func (a afterwards) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
@@ -32,7 +32,7 @@ func (a afterwards) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 	}
 }
 
-// Promise 5 of docs/guarantees.md: if the first statement of an attempt has deposited a request, and the waiter stops
+// Promise 5 of docs/guarantees.md: if the first statement of an attempt has recorded a request, and the waiter stops
 // waiting before the next statement, the waiter withdraws that request. Otherwise a release would grant the lock to a
 // request without a waiter, and the lock would be unavailable for a TTL.
 func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
@@ -48,7 +48,7 @@ func TestPostgresARequestIsTakenBackBetweenTwoStatements(t *testing.T) {
 	assert.Zero(t, c.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NOT NULL"), "leases that nobody knows of")
 }
 
-// Promise 5 of docs/guarantees.md: an attempt also withdraws its deposited request if its next statement fails with a
+// Promise 5 of docs/guarantees.md: an attempt also withdraws its recorded request if its next statement fails with a
 // permanent error, for example because the table was dropped. The error says that the attempt had no effect, so no
 // later call withdraws the request.
 func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
@@ -63,7 +63,7 @@ func TestPostgresARequestIsTakenBackBeforeAPermanentError(t *testing.T) {
 }
 
 // leaves makes another process acquire a contended lock, and returns the error of that attempt. When the process has
-// deposited its request in its row, the method calls the given function. After that, the attempt sends its next
+// recorded its request in its row, the method calls the given function. After that, the attempt sends its next
 // statement. At the end, the method asserts that no row contains a request.
 func (c *crowd) leaves(ctx context.Context, t *testing.T, then func()) error {
 	t.Helper()

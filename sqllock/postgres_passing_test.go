@@ -70,7 +70,6 @@ func TestPostgresReleaseGrantsToWhoWaits(t *testing.T) {
 	assert.True(t, p.holds(t, p.request))
 	g, err := p.waiter.backend.Acquire(t.Context(), p.request)
 	require.NoError(t, err)
-	assert.True(t, g.Earlier)
 	assert.Greater(t, g.Token, p.held.Token)
 	for _, s := range p.waiter.sent.take() {
 		assert.NotContains(t, s.SQL, "inserted", "the lock was asked for")
@@ -111,8 +110,8 @@ func TestPostgresARequestIsTakenBack(t *testing.T) {
 func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
-		"whose session holds no lock": "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at, nonce, ttl_us) " +
-			"VALUES ('', 'job', '-infinity', gen_random_uuid(), 'rowlock_nobody', now(), gen_random_uuid(), 30000000)",
+		"whose session holds no lock": "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, alive_until, nonce, ttl_us) " +
+			"VALUES ('', 'job', '-infinity', gen_random_uuid(), 'rowlock_nobody', now() + interval '3 seconds', gen_random_uuid(), 30000000)",
 		"after a change of server":  "UPDATE rowlock_lease_meta SET epoch = 'another'",
 		"in quarantine":             "UPDATE rowlock_lease_meta SET quarantined_until = clock_timestamp() + interval '1 hour'",
 		"for longer than is known":  "UPDATE rowlock_lease_meta SET longest_ttl_us = 1",
@@ -139,7 +138,7 @@ func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 	t.Run("whose session has ended, which costs the next waiter nothing", func(t *testing.T) {
 		t.Parallel()
 		p := newPassing(t, request("job"))
-		p.exec(t, "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at, nonce, ttl_us) "+
+		p.exec(t, "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, alive_until, nonce, ttl_us) "+
 			"VALUES ('', 'job', '-infinity', gen_random_uuid(), 'rowlock_nobody', now() + interval '1 hour', gen_random_uuid(), 30000000)")
 		assert.Equal(t, 2, inspect(t, p.holder.backend, "job").Waiters, "the holder's process is listed too")
 		require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
@@ -149,7 +148,8 @@ func TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot(t *testing.T) {
 }
 
 // If the first waiter does not come, the second waiter is woken when the reservation has ended. A waiter between them
-// whose session has ended does not count. A waiter whose row was deleted meanwhile writes it again with its next request.
+// whose session has ended does not count. The grant to the second takes the first out of the queue, and the next request
+// of the first puts it back.
 func TestPostgresTheSecondWaiterIsWokenWhenTheFirstDoesNotCome(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]bool{"and the holder's process does not wait": false, "and the holder's process waits too": true} {
@@ -179,12 +179,14 @@ func TestPostgresTheSecondWaiterIsWokenWhenTheFirstDoesNotCome(t *testing.T) {
 				t.Cleanup(stop)
 			}
 			c.exec(t, "UPDATE rowlock_lease_waiter SET nonce = NULL") // the release reserves the lock, and grants nothing
-			c.exec(t, "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at) "+
+			c.exec(t, "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, alive_until) "+
 				"SELECT namespace, name, min(since) + interval '1 microsecond', gen_random_uuid(), 'rowlock_nobody', now() + interval '1 hour' FROM rowlock_lease_waiter GROUP BY 1, 2")
-			rows := func() int64 {
-				return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> 'rowlock_nobody'")
+			c.exec(t, "CREATE TABLE first AS SELECT id FROM rowlock_lease_waiter ORDER BY since LIMIT 1")
+			queued := func() int64 {
+				return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter JOIN first USING (id) WHERE callable")
 			}
-			before, began := rows(), time.Now()
+			assert.Equal(t, int64(1), queued())
+			began := time.Now()
 			require.NoError(t, c.members[0].backend.Release(t.Context(), g))
 			until(t, "the second waiter is granted the lock", func() bool {
 				within(t, woken[1]) // its listener may also wake it without a reason
@@ -193,9 +195,10 @@ func TestPostgresTheSecondWaiterIsWokenWhenTheFirstDoesNotCome(t *testing.T) {
 				return err == nil
 			})
 			assert.GreaterOrEqual(t, time.Since(began), 50*time.Millisecond)
-			until(t, "the row of the first waiter is deleted", func() bool { return rows() == before-1 })
+			assert.Zero(t, queued())
+			assert.False(t, refused(t, c.members[1].backend, asks[0]).Listed)
+			assert.Equal(t, int64(1), queued())
 			assert.True(t, refused(t, c.members[1].backend, asks[0]).Listed)
-			assert.Equal(t, before, rows())
 			require.NoError(t, c.members[2].backend.Release(t.Context(), g))
 		})
 	}
@@ -357,10 +360,23 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 	require.NoError(t, err)
 	defer stop()
 	until(t, "it listens", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1 })
+	free := func(name string) (g driver.Grant) { // acquires the lock when its reservation is over
+		until(t, "the reservation is over", func() bool {
+			var err error
+			g, err = before.Acquire(t.Context(), request(name))
+			return err == nil
+		})
+		return g
+	}
+	row := func() (id string) {
+		require.NoError(t, c.raw.QueryRowContext(t.Context(), "SELECT coalesce(min(id::text), '') FROM rowlock_lease_waiter WHERE name = 'job' AND holder <> ''").Scan(&id))
+		return id
+	}
+	woken := make(chan struct{}, 10)
 	var r driver.Request
 	var g driver.Grant
-	until(t, "a release grants the lock to its row, to which it has come back", func() bool { // not if the cleanup, which runs once a second, has deleted the row meanwhile
-		g = acquire(t, before, request("job"))
+	until(t, "it returns to its row, which a release has granted the lock", func() bool { // not if the cleanup, which runs once a second, has deleted the row meanwhile
+		g = free("job")
 		stop, err := b.Notify(t.Context(), g.Key, func() {})
 		require.NoError(t, err)
 		require.NoError(t, before.Release(t.Context(), g))
@@ -375,30 +391,38 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 		require.NoError(t, err)
 		defer stop()
 		require.NoError(t, before.Release(t.Context(), g))
-		return pending && c.int(t, "SELECT count(*) FROM rowlock_lease WHERE name = 'job' AND nonce = '"+r.Nonce.String()+"'") == 1
-	})
-	for len(another) > 0 {
-		<-another
-	}
-	until(t, "the call that came before this one was heard, too", func() bool {
-		require.NoError(t, before.Release(t.Context(), other))
-		select {
-		case <-another:
-			return true
-		case <-time.After(time.Second): // less than the three seconds after which a release ignores a row
-			other = acquire(t, before, request("other"))
-			return false
+		granted := pending && c.int(t, "SELECT count(*) FROM rowlock_lease WHERE name = 'job' AND nonce = '"+r.Nonce.String()+"'") == 1
+		for len(another) > 0 {
+			<-another
 		}
+		heard := granted && before.Release(t.Context(), other) == nil
+		for deadline := time.After(time.Second); heard; { // the call of the other lock comes after the call of this one
+			select {
+			case <-another:
+			case <-deadline:
+				heard = false
+				continue
+			}
+			break
+		}
+		if granted {
+			other = free("other")
+		}
+		if id := row(); heard && id != "" {
+			stop, err = b.Notify(t.Context(), g.Key, func() { woken <- struct{}{} })
+			require.NoError(t, err)
+			t.Cleanup(stop)
+			if c.int(t, "SELECT count(*) * (count(*) FILTER (WHERE id::text = '"+id+"')) FROM rowlock_lease_waiter WHERE name = 'job'") == 2 { // its row and the holder's, so it got no new one
+				return true
+			}
+			stop()
+		}
+		_ = b.Release(t.Context(), driver.Grant{Key: r.Key, Nonce: r.Nonce}) // withdraws the request
+		return false
 	})
-
-	woken := make(chan struct{}, 10)
-	stop, err = b.Notify(t.Context(), g.Key, func() { woken <- struct{}{} })
-	require.NoError(t, err)
-	defer stop()
 	within(t, woken)
 	r.Waiting = true
 	got, err := b.Acquire(t.Context(), r)
 	require.NoError(t, err)
-	assert.True(t, got.Earlier)
 	assert.Greater(t, got.Token, g.Token)
 }

@@ -24,7 +24,7 @@ func TestPostgresSendsOneStatementForAShare(t *testing.T) {
 	acquire(t, p.Backend, request("first of all, which makes the server known"))
 	p.sent.take()
 	first := share(t, p.Backend, reading("job"))
-	one("share of a name never seen")
+	assert.Len(t, p.sent.take(), 3, "share of a name never seen: the row is inserted first")
 	var others []driver.Grant
 	for range 3 {
 		others = append(others, share(t, p.Backend, reading("job")))
@@ -46,6 +46,47 @@ func TestPostgresSendsOneStatementForAShare(t *testing.T) {
 	refused(t, p.Backend, reading("exclusive"))
 	plan := p.explain(t, "EXPLAIN (ANALYZE, WAL)", p.sent.take()[0])
 	assert.NotContains(t, plan, "WAL: records")
+}
+
+// While a process waits, a new reader does not use the short statement, because its grant must notify the waiter. A
+// writer that waits keeps later readers out, and the expired share of a reader is no obstacle.
+func TestPostgresReadersWithAWaiterUseTheFullStatement(t *testing.T) {
+	p := newPostgresTest(t)
+	reader := func() driver.Request {
+		r := reading("job")
+		r.Waits = true
+		return r
+	}
+	dies := reader()
+	dies.TTL = time.Second
+	one := share(t, p.Backend, reader())
+	share(t, p.Backend, dies)
+	p.sent.take()
+	share(t, p.Backend, reader())
+	assert.Len(t, p.sent.take(), 1, "beside other readers")
+	stop, err := p.open().Notify(t.Context(), one.Key, func() {})
+	require.NoError(t, err)
+	p.sent.take()
+	share(t, p.Backend, reader())
+	assert.Len(t, p.sent.take(), 2, "beside a waiter")
+	stop()
+	until(t, "the waiter's row is deleted", func() bool { return p.int(t, "SELECT count(*) FROM rowlock_lease_waiter") == 0 })
+	until(t, "a share expires", func() bool {
+		st, err := p.Inspect(t.Context(), one.Key)
+		require.NoError(t, err)
+		return st.Readers == 3
+	})
+	p.sent.take()
+	share(t, p.Backend, reader())
+	assert.Len(t, p.sent.take(), 1, "beside an expired share")
+	st, err := p.Inspect(t.Context(), one.Key)
+	require.NoError(t, err)
+	assert.EqualValues(t, 4, st.Readers)
+	assert.Equal(t, one.Token, st.Token)
+	writer := request("job")
+	writer.Waits = true
+	assert.EqualValues(t, 4, refused(t, p.Backend, writer).Readers)
+	assert.Equal(t, driver.Reserved, refused(t, p.Backend, reader()).Reason)
 }
 
 // A statement that waited for the row sees the shares that were added and removed meanwhile, although its snapshot is
@@ -172,12 +213,12 @@ func TestPostgresReadersAndWritersOfOneProcessWait(t *testing.T) {
 			}
 		}
 		c.waits(t, 2)
-		deposits := int64(2)
+		records := int64(2)
 		if order[0] != nil {
-			deposits = 0 // the reader is the first waiter of each process, and only the first waiter sends requests
+			records = 0 // the reader is the first waiter of each process, and only the first waiter sends requests
 		}
-		until(t, "only writers deposit their requests", func() bool {
-			return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL") == deposits
+		until(t, "only writers record their requests", func() bool {
+			return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL") == records
 		})
 		released := time.Now()
 		require.NoError(t, lease.Release(t.Context()))

@@ -2,7 +2,6 @@ package sqllock_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -38,29 +37,49 @@ func TestPostgresWithoutItsOwnNotificationTheWaiterPolls(t *testing.T) {
 	})
 }
 
-// A grant takes a waiter's row out of the queue. If the process is then refused again, and the row cannot be written
-// again, the acquire returns that error. It does not report the holder, because no release would notify the process.
-func TestPostgresAWaiterWhoseRowCannotBeWrittenSaysSo(t *testing.T) {
+// A process whose row is missing from the table polls, because no release notifies it. It soon writes its row again.
+func TestPostgresAWaiterWhoseRowIsMissingPolls(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, 1)
-	b, r := c.members[0].backend, request("job")
-	r.Waiting = true
+	c := newCrowd(t, 2)
+	g := acquire(t, c.members[0].backend, request("job"))
+	b, r := c.members[1].backend, waiting("job")
 	stop, err := b.Notify(limited(t), r.Key, func() {})
 	require.NoError(t, err)
 	defer stop()
+	until(t, "it is listed", func() bool { return refused(t, b, r).Listed })
+	c.exec(t, "DELETE FROM rowlock_lease_waiter")
+	assert.False(t, refused(t, b, r).Listed)
 	c.waits(t, 1)
-	c.exec(t, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no more waiters'; END $$`)
-	c.exec(t, `CREATE TRIGGER refuse BEFORE INSERT ON rowlock_lease_waiter FOR EACH ROW EXECUTE FUNCTION refuse()`)
-	until(t, "the row is missing", func() bool { // the listener may write the row between the grant and the refused request
-		g := acquire(t, b, r)
-		c.exec(t, "DELETE FROM rowlock_lease_waiter")
-		second := r
-		second.Nonce = driver.NewNonce()
-		_, err = b.Acquire(limited(t), second)
-		require.NoError(t, b.Release(limited(t), g))
-		return !errors.As(err, new(*driver.Held))
+	until(t, "it is listed again", func() bool { return refused(t, b, r).Listed })
+	require.NoError(t, c.members[0].backend.Release(limited(t), g))
+}
+
+// A grant takes a waiter's row out of the queue, and its next refused request puts the row back. A release at the same
+// time does not see that row, and notifies nobody. So the waiter polls until a second refusal has found its row.
+func TestPostgresAWaiterThatReturnsToTheQueuePolls(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2)
+	holder, b := c.members[0].backend, c.members[1].backend
+	stop, err := b.Notify(limited(t), driver.Key{Name: "job"}, func() {})
+	require.NoError(t, err)
+	defer stop()
+	until(t, "it listens", func() bool { return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1 })
+	require.NoError(t, b.Release(limited(t), acquire(t, b, waiting("job"))))
+	g := acquire(t, holder, request("job"))
+	tx := c.begin(t)
+	_, err = tx.ExecContext(t.Context(), "UPDATE rowlock_lease_waiter SET callable = false") // the listener may have put the row back
+	require.NoError(t, err)
+	answer := make(chan error, 1)
+	go func() {
+		_, err := b.Acquire(limited(t), waiting("job"))
+		answer <- err
+	}()
+	until(t, "the request waits for the row", func() bool {
+		return c.int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH seen %'") == 1
 	})
-	assert.ErrorContains(t, err, "no more waiters")
-	c.exec(t, "DROP TRIGGER refuse ON rowlock_lease_waiter")
-	require.NoError(t, b.Release(limited(t), acquire(t, b, r)))
+	require.NoError(t, holder.Release(limited(t), g))
+	require.NoError(t, tx.Commit())
+	var held *driver.Held
+	require.ErrorAs(t, within(t, answer), &held)
+	assert.False(t, held.Listed)
 }

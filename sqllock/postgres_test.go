@@ -106,6 +106,93 @@ func TestPostgresSendsOneStatementAnOperation(t *testing.T) {
 	one("grant")
 }
 
+// A request that waits first sends the short statement, which grants a free lock. If the lock is not granted, the full
+// statement grants it or says why. A retry with the same nonce returns the same grant.
+func TestPostgresGrantsAFreeLockWithAShortStatement(t *testing.T) {
+	p := newPostgresTest(t)
+	for what, ask := range map[string]func(name string) driver.Request{"exclusive": request, "shared": reading} {
+		t.Run(what, func(t *testing.T) {
+			sends := func(want int, what string) {
+				t.Helper()
+				assert.Len(t, p.sent.take(), want, what)
+			}
+			waits := func() driver.Request {
+				r := ask(what)
+				r.Waits = true
+				return r
+			}
+			grant := func(r driver.Request) driver.Grant {
+				t.Helper()
+				g, err := p.Acquire(t.Context(), r)
+				require.NoError(t, err)
+				return g
+			}
+			grant(ask("first of all, which makes the server known: " + what))
+			p.sent.take()
+			first := grant(waits())
+			sends(map[string]int{"exclusive": 2, "shared": 4}[what], "a name never seen")
+			require.NoError(t, p.Release(t.Context(), first))
+			p.sent.take()
+			r := waits()
+			second := grant(r)
+			sends(1, "a free lock")
+			assert.Greater(t, second.Token, first.Token)
+			assert.Equal(t, second, grant(r), "the same nonce")
+			p.sent.take()
+			writer := request(what)
+			writer.Waits = true
+			refused(t, p.Backend, writer)
+			plan := p.explain(t, "EXPLAIN (ANALYZE, WAL)", p.sent.take()[0])
+			assert.NotContains(t, plan, "WAL: records", "a refused request")
+			require.ErrorIs(t, p.Release(t.Context(), driver.Grant{Key: writer.Key, Nonce: writer.Nonce}), driver.ErrNotHeld, "the writer gives up")
+			tx, err := p.raw.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			require.NoError(t, p.Release(t.Context(), second))
+			_, err = tx.ExecContext(t.Context(), p.sql("SELECT FROM rowlock_lease FOR UPDATE"))
+			require.NoError(t, err)
+			assert.Equal(t, driver.Contended, refused(t, p.Backend, waits()).Reason)
+			require.NoError(t, tx.Rollback())
+		})
+	}
+}
+
+// The short statements, which a request that waits sends first, keep the rules of the full statements.
+func TestPostgresShortStatementsKeepTheRules(t *testing.T) {
+	p := newPostgresTest(t)
+	for what, ask := range map[string]func(name string) driver.Request{"exclusive": request, "shared": reading} {
+		t.Run(what, func(t *testing.T) {
+			waits := func() driver.Request {
+				r := ask(what)
+				r.Waits = true
+				return r
+			}
+			again := func() driver.Grant {
+				t.Helper()
+				g, err := p.Acquire(t.Context(), waits())
+				require.NoError(t, err)
+				require.NoError(t, p.Release(t.Context(), g))
+				return g
+			}
+			again()
+			p.exec(t, "UPDATE rowlock_lease_meta SET quarantined_until = clock_timestamp() + interval '1 hour'")
+			assert.Equal(t, driver.Quarantine, refused(t, p.Backend, waits()).Reason)
+			p.exec(t, "UPDATE rowlock_lease_meta SET quarantined_until = '-infinity', epoch = 'another server'")
+			assert.Equal(t, driver.Quarantine, refused(t, p.Backend, waits()).Reason, "the server has changed")
+			p.exec(t, "UPDATE rowlock_lease_meta SET quarantined_until = '-infinity', longest_ttl_us = 1")
+			again()
+			assert.EqualValues(t, waits().TTL.Microseconds(), p.int(t, "SELECT longest_ttl_us FROM rowlock_lease_meta"))
+			p.exec(t, "UPDATE rowlock_lease_meta SET floor = 9000000000000000")
+			token := again().Token
+			assert.EqualValues(t, 9000000000000001, token, "larger than the floor")
+			p.exec(t, "UPDATE rowlock_lease_meta SET floor = 0")
+			assert.Equal(t, token+1, again().Token, "larger than the last token")
+			p.exec(t, "UPDATE rowlock_lease SET held_until = clock_timestamp() + interval '1 hour'")
+			assert.Equal(t, driver.MinHold, refused(t, p.Backend, waits()).Reason)
+			p.exec(t, "UPDATE rowlock_lease SET held_until = 'epoch'")
+		})
+	}
+}
+
 // A refused request locks no row and writes no WAL.
 func TestPostgresWritesNothingInVain(t *testing.T) {
 	p := newPostgresTest(t)
@@ -233,6 +320,16 @@ func TestPostgresChoosesItsDurability(t *testing.T) {
 	p.sent.take()
 	g := acquire(t, p.Backend, request("job"))
 	again("local", "local", "what the user chose otherwise is kept")
+	for _, waits := range []driver.Request{request("free"), reading("free")} {
+		waits.Waits = true
+		for range 2 { // the second grant is made by the short statement
+			p.sent.take()
+			g, err := p.Acquire(t.Context(), waits)
+			require.NoError(t, err)
+			require.NoError(t, p.Release(t.Context(), g))
+		}
+		again("off", "on", "short statement")
+	}
 	p.exec(t, "CREATE TABLE rowlock_lease_before AS SELECT * FROM rowlock_lease")
 	for tick, settings := range map[string][]string{"": {"on", "off"}, "tick": {"off", "on"}, "another": {"local", "local"}} {
 		g.Done = tick
@@ -255,9 +352,11 @@ func TestPostgresDoesNotWaitForAnInsert(t *testing.T) {
 	tx := p.begin(t)
 	_, err := tx.ExecContext(t.Context(), p.sql("INSERT INTO rowlock_lease VALUES ('', 'job', 1, NULL, '', '', now(), now(), now())"))
 	require.NoError(t, err)
-	start := time.Now()
-	assert.Equal(t, driver.Contended, refused(t, p.Backend, request("job")).Reason)
-	assert.Less(t, time.Since(start), 3*time.Second)
+	for _, r := range []driver.Request{request("job"), reading("job"), sealing()} {
+		start := time.Now()
+		assert.Equal(t, driver.Contended, refused(t, p.Backend, r).Reason)
+		assert.Less(t, time.Since(start), atOnce)
+	}
 	require.NoError(t, tx.Rollback())
 	acquire(t, p.Backend, request("job"))
 }

@@ -122,7 +122,7 @@ func (h *history) end(t *testing.T, token driver.Token) {
 // insist calls the function ask until the lock is granted. The test fails if that function returns an error that is
 // neither a refusal nor marked NotApplied.
 func insist(t *testing.T, ask func() (driver.Grant, error)) (driver.Grant, bool) {
-	limit := time.Now().Add(time.Minute)
+	limit := time.Now().Add(3 * time.Minute)
 	for ; time.Now().Before(limit); <-time.After(rand.N(5 * time.Millisecond)) {
 		g, err := ask()
 		if err == nil {

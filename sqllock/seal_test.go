@@ -144,12 +144,15 @@ func TestASealedGrantKeepsTheQuarantine(t *testing.T) {
 		requests := []driver.Request{sealing(), unknown}
 
 		longest := 10 * time.Minute
-		for i := range requests {
-			longest *= 2
-			r := requests[i]
-			r.TTL, r.Key.Name = longest, r.Key.Name+" of long"
-			sealed(t, s, b, r)
-			require.EqualValues(t, longest.Microseconds(), s.int(t, "SELECT longest_ttl_us FROM rowlock_lease_meta"), r.Key.Name)
+		for _, r := range requests {
+			r.Key.Name += " of long"
+			for range 2 { // without a row, and then with a row
+				longest *= 2
+				r.TTL, r.Nonce = longest, driver.NewNonce()
+				g := sealed(t, s, b, r)
+				require.EqualValues(t, longest.Microseconds(), s.int(t, "SELECT longest_ttl_us FROM rowlock_lease_meta"), r.Key.Name)
+				require.NoError(t, b.Release(t.Context(), g))
+			}
 		}
 		s.exec(t, "UPDATE rowlock_lease_meta SET epoch = 'another server'")
 		b = s.open()

@@ -49,7 +49,7 @@ func happens(t *testing.T, woken <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-woken:
-	case <-time.After(10 * time.Second):
+	case <-limited(t).Done():
 		require.FailNow(t, "never: "+what)
 	}
 }

@@ -43,7 +43,7 @@ func TestEveryVerbHasAStatement(t *testing.T) {
 	require.NoError(t, err)
 	for dir, verbs := range map[string][]string{
 		"postgres": {
-			"acquire", "acquire_sealed", "acquire_shared", "acquire_waiting", "adopt_epoch", "alive", "call", "create_in_tx", "draining", "force_release", "forget_waiters", "forget_writer", "hand_over", "inspect", "leave",
+			"acquire", "acquire_free", "acquire_sealed", "acquire_shared", "acquire_shared_free", "adopt_epoch", "alive", "call", "create", "create_in_tx", "draining", "force_release", "forget_waiters", "forget_writer", "hand_over", "inspect", "leave",
 			"list", "lock_in_tx", "passed", "pause", "prune", "raise_longest_ttl", "release", "release_passing", "release_shared", "released_before", "renew", "renew_shared", "reserve_for_writer", "restore_lock_timeout", "version", "wait", "withdraw",
 		},
 		"sqlite": {

@@ -19,10 +19,9 @@ OUT = threading.Lock()
 class Program:
     """Answers each request in a thread of its own, with a store that no other thread uses at that time."""
 
-    def __init__(self, dsn: str, store: Callable[[str], rowlock.Store] = rowlock.open_store, acquire: Any = rowlock.acquire) -> None:
+    def __init__(self, dsn: str, store: Callable[[str], rowlock.Store] = rowlock.Store) -> None:
         self._new = lambda: store(dsn)
-        self._acquire = acquire
-        self._idle: list[rowlock.Store] = []
+        self._idle = [self._new()]  # imports the driver, so that the program ends at once if there is none
         self._leases: dict[str, rowlock.Lease] = {}
 
     def answer(self, q: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +37,7 @@ class Program:
         store = self._idle.pop() if self._idle else self._new()
         if op == "lock":  # the store belongs to the lease
             wait = q["wait_us"] / 1e6
-            lease = self._acquire(store, rowlock.Request(q["name"], q["ttl_us"] / 1e6, q["namespace"]), wait)
+            lease = rowlock.acquire(store, rowlock.Request(q["name"], q["ttl_us"] / 1e6, q["namespace"]), wait)
             self._leases[str(id(lease))] = lease
             return {"lease": str(id(lease)), "token": str(lease.token)}
         try:
@@ -52,7 +51,7 @@ class Program:
         if q["op"] == "acquire":
             return {"token": str(store.acquire(request(q), limit))}
         if q["op"] == "renew":
-            return {"outcomes": store.renew([(request(g), int(g["token"])) for g in q["grants"]], limit)}
+            return {"outcomes": store.renew_all([(request(g), int(g["token"])) for g in q["grants"]], limit)}
         if q["op"] == "release":
             return {} if store.release(request(q), int(q["token"]), limit) else {"error": "not held"}
         raise ValueError(f"unknown operation {q['op']}")

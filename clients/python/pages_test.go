@@ -67,24 +67,12 @@ func inherited(t *testing.T, lease *rowlock.Lease) string {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		conn, err := socket.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		for lines := bufio.NewScanner(conn); lines.Scan(); {
-			var r struct {
-				ID    int64
-				Nonce string
-			}
-			if json.Unmarshal(lines.Bytes(), &r) != nil || r.Nonce != lease.Nonce().String() {
+		for {
+			conn, err := socket.Accept()
+			if err != nil {
 				return
 			}
-			before := time.Now()
-			if lease.Renew(t.Context()) != nil {
-				return
-			}
-			fmt.Fprintf(conn, `{"id":%d,"trust_us":%d}`+"\n", r.ID, lease.ExpiresAt().Sub(before).Microseconds())
+			keep(t, lease, conn)
 		}
 	}()
 	t.Cleanup(func() {
@@ -94,4 +82,23 @@ func inherited(t *testing.T, lease *rowlock.Lease) string {
 	})
 	return fmt.Sprintf(`{"version":1,"domain":%q,"namespace":"","name":%q,"token":"%d","nonce":%q,"holder":"","ttl_us":20000000,"keeper":%q}`,
 		lease.Backend(), lease.Name(), lease.Token(), lease.Nonce(), socket.Addr())
+}
+
+// keep answers the requests of one connection of a child.
+func keep(t *testing.T, lease *rowlock.Lease, conn net.Conn) {
+	defer conn.Close()
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		var r struct {
+			ID    int64
+			Nonce string
+		}
+		if json.Unmarshal(lines.Bytes(), &r) != nil || r.Nonce != lease.Nonce().String() {
+			return
+		}
+		before := time.Now()
+		if lease.Renew(t.Context()) != nil {
+			return
+		}
+		fmt.Fprintf(conn, `{"id":%d,"trust_us":%d}`+"\n", r.ID, lease.ExpiresAt().Sub(before).Microseconds())
+	}
 }

@@ -95,7 +95,7 @@ func open(t require.TestingT, name, dsn string) store {
 // The Python client keeps every promise of the suite that it has operations for.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for name := range stores { // one after the other, because each case starts several processes
+	for name := range stores { // one after the other, because each case runs several processes
 		t.Run(name, func(t *testing.T) { conforms(t, name) })
 	}
 }
@@ -135,24 +135,19 @@ func lacks(reason string) bool {
 	return false
 }
 
-// Each broken client fails the case that checks the promise which it breaks. Three run on one database, because all
-// databases share their code, and because the suite loses the reply to the first statement of a request. On MySQL that
-// statement grants nothing.
+// Each broken client fails the case that checks the promise which it breaks.
 func TestBrokenClientsAreCaught(t *testing.T) {
 	t.Parallel()
 	for kind := range stores {
-		cases := map[string]string{
-			"deadline from the reply":    "program-counts-from-before-the-request",
-			"renews by name":             "renewal-compares-nonce",
-			"releases without the nonce": "release-compares-nonce",
-		}
-		if kind == "postgres" {
-			cases["trusts until a renewal says lost"] = "program-stops-first"
-			cases["draws another nonce for a retry"] = "program-repeats-with-its-nonce"
-			cases["leaves what it gave up"] = "program-leaves-nothing"
-		}
 		url := newStore(t, kind).url
-		for defect, name := range cases {
+		for defect, name := range map[string]string{
+			"deadline from the reply":          "program-counts-from-before-the-request",
+			"renews by name":                   "renewal-compares-nonce",
+			"releases without the nonce":       "release-compares-nonce",
+			"trusts until a renewal says lost": "program-stops-first",
+			"draws another nonce for a retry":  "program-repeats-with-its-nonce",
+			"leaves what it gave up":           "program-leaves-nothing",
+		} {
 			t.Run(kind+"/"+defect, func(t *testing.T) {
 				t.Parallel()
 				h, err := stdio.New(url, python(t), "testdata/broken.py", defect)

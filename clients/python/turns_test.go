@@ -151,7 +151,7 @@ func takeTurns(t *testing.T, kind string) {
 		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(DISTINCT left(worker, 2)) FROM counted WHERE n > 0").Scan(&kinds))
 		return kinds == 2
 	}
-	for begin := time.Now(); time.Since(begin) < 8*time.Second || !both() && time.Since(begin) < time.Minute; {
+	for begin := time.Now(); time.Since(begin) < 8*time.Second || !both() && time.Since(begin) < 3*time.Minute; {
 		f.disturb(t)
 		time.Sleep(rand.N(200 * time.Millisecond))
 	}
@@ -173,51 +173,77 @@ func TestUnfencedPythonLosesUpdates(t *testing.T) {
 	db := s.db
 	f := newFleet(t, "postgres", s, "unfenced", 0)
 	lost := 0
-	for begin := time.Now(); lost == 0 && time.Since(begin) < time.Minute; {
+	for begin := time.Now(); lost == 0 && time.Since(begin) < 3*time.Minute; {
 		f.disturb(t)
 		lost, _ = lostUpdates(t, db)
 	}
 	assert.Positive(t, lost, "the faults are too weak for the run with the fence to prove something")
 }
 
+// waiting are queries that return how many processes wait for a lock, and how many wait to seal.
+type waiting struct{ toAcquire, toSeal string }
+
+var waitingInMySQL = waiting{
+	toAcquire: "SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL",
+	toSeal: `SELECT count(*) FROM information_schema.processlist
+		WHERE db = database() AND id <> connection_id() AND info LIKE '%INSERT INTO rowlock_lease_fence%'`,
+}
+
+var waitingIn = map[string]waiting{
+	"postgres": {
+		toAcquire: "SELECT count(*) FROM rowlock_lease_waiter",
+		toSeal: `SELECT count(*) FROM pg_locks
+			WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+	},
+	"mysql": waitingInMySQL, "mariadb": waitingInMySQL,
+}
+
 // A job that seals before it reads sees every write of an older holder, even if that holder commits late. A job that
 // reads before it seals overwrites such a write.
 func TestReadBeforeTheSealIsCaught(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string]int{"once": 0, "read-first": 1} {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			s := newCounter(t, "postgres")
-			db, backend, guard := s.db, s.backend, s.guard
-			locker, err := rowlock.New(backend, rowlock.TTL(time.Minute))
-			require.NoError(t, err)
-			defer locker.Close()
-			old, err := locker.Acquire(t.Context(), "counter")
-			require.NoError(t, err)
-			require.NoError(t, guard.Seal(t.Context(), old, "counter"))
-			tx, err := db.BeginTx(t.Context(), nil)
-			require.NoError(t, err)
-			defer func() { _ = tx.Rollback() }()
-			require.NoError(t, guard.Check(old.Context(), tx, "counter"))
-			_, err = tx.ExecContext(t.Context(), "INSERT INTO counted VALUES (1, $1, 'old')", int64(old.Token()))
-			require.NoError(t, err)
-
-			job := exec.CommandContext(t.Context(), python(t), "testdata/worker.py", s.url, "new", mode)
-			out := &strings.Builder{}
-			job.Stdout, job.Stderr = out, out
-			require.NoError(t, job.Start())
-			if mode == "read-first" { // its read has ended before it waits for the lock
-				until(t, db, "SELECT count(*) FROM rowlock_lease_waiter")
-			}
-			require.NoError(t, backend.(driver.Operator).ForceRelease(t.Context(), driver.Key{Name: "counter"}, old.Token(), true))
-			until(t, db, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
-			require.NoError(t, tx.Commit())
-			require.NoError(t, job.Wait(), out)
-			lost, made := lostUpdates(t, db)
-			assert.Equal(t, want, lost, "lost updates")
-			assert.Equal(t, 2, made)
-		})
+	for kind := range stores {
+		for mode, want := range map[string]int{"once": 0, "read-first": 1} {
+			t.Run(kind+"/"+mode, func(t *testing.T) {
+				t.Parallel()
+				lost, made := overtaken(t, kind, mode)
+				assert.Equal(t, want, lost, "lost updates")
+				assert.Equal(t, 2, made)
+			})
+		}
 	}
+}
+
+// overtaken runs a job, which gets the lock while a transaction of an older holder is open. It returns how many
+// increments were lost, and how many were made.
+func overtaken(t *testing.T, kind, mode string) (lost, made int) {
+	t.Helper()
+	s := newCounter(t, kind)
+	locker, err := rowlock.New(s.backend, rowlock.TTL(time.Minute))
+	require.NoError(t, err)
+	defer locker.Close()
+	old, err := locker.Acquire(t.Context(), "counter")
+	require.NoError(t, err)
+	require.NoError(t, s.guard.Seal(t.Context(), old, "counter"))
+	tx, err := s.db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback() }()
+	require.NoError(t, s.guard.Check(old.Context(), tx, "counter"))
+	_, err = tx.ExecContext(t.Context(), fmt.Sprintf("INSERT INTO counted VALUES (1, %d, 'old')", old.Token()))
+	require.NoError(t, err)
+
+	job := exec.CommandContext(t.Context(), python(t), "testdata/worker.py", s.url, "new", mode)
+	out := &strings.Builder{}
+	job.Stdout, job.Stderr = out, out
+	require.NoError(t, job.Start())
+	if mode == "read-first" { // its read has ended before it waits for the lock
+		until(t, s.db, waitingIn[kind].toAcquire)
+	}
+	require.NoError(t, s.backend.(driver.Operator).ForceRelease(t.Context(), driver.Key{Name: "counter"}, old.Token(), true))
+	until(t, s.db, waitingIn[kind].toSeal)
+	require.NoError(t, tx.Commit())
+	require.NoError(t, job.Wait(), out)
+	return lostUpdates(t, s.db)
 }
 
 // until waits until the query returns a number other than 0.

@@ -42,7 +42,7 @@ func cutOff(t *testing.T, w workplace, direct string) {
 	require.NoError(t, err)
 	cable := newCable(t, u.Host, nil)
 	u.Host = cable.address
-	grandchild, end := w.holds(t, "job", "--ttl", "8s", "--store", u.String(), "--", "sh", "-c", `sh -c 'echo $$; read _ <block' & wait`)
+	grandchild, end := w.holds(t, "job", "--ttl", "15s", "--store", u.String(), "--", "sh", "-c", `sh -c 'echo $$; read _ <block' & wait`)
 	cable.cut.Store(true)
 	cut := time.Now()
 	code, messages := end()
@@ -50,10 +50,10 @@ func cutOff(t *testing.T, w workplace, direct string) {
 	require.Contains(t, messages, "no renewal succeeded before the deadline; the last attempt: ")
 	require.Contains(t, messages, "; stopping the command")
 	// The limit is the TTL, plus the time that rowlock waits for an answer to the release.
-	require.Less(t, time.Since(cut), 30*time.Second)
+	require.Less(t, time.Since(cut), 50*time.Second)
 	output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+grandchild).CombinedOutput()
 	require.NoError(t, err, "the command's child is still alive: %s", output)
-	output, err = w.command(t, scriptTimeout, "rowlock", "run", "job", "--wait", "20s", "--store", direct, "--", "echo", "next").CombinedOutput()
+	output, err = w.command(t, scriptTimeout, "rowlock", "run", "job", "--wait", "40s", "--store", direct, "--", "echo", "next").CombinedOutput()
 	require.NoError(t, err, "%s", output)
 }
 

@@ -59,6 +59,20 @@ func TestAKilledRunLeavesNoFolder(t *testing.T) {
 	require.Eventually(t, func() bool { return len(folders()) == 0 }, time.Minute, 10*time.Millisecond)
 }
 
+// The guard runs before the clients of the stores are initialized. Otherwise its start would take twice as long.
+func TestTheGuardStartsBeforeTheClients(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	w.env = append(w.env, "GODEBUG=inittrace=1")
+	cmd := w.command(t, scriptTimeout, "rowlock", "__guard")
+	initialized, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", initialized)
+	require.Contains(t, string(initialized), "\ninit os @")
+	for _, later := range []string{"encoding/json", "database/sql", "google.golang.org/protobuf", "go.etcd.io", "modernc.org"} {
+		require.NotContains(t, string(initialized), "\ninit "+later)
+	}
+}
+
 // guardOf returns the process id of the guard, which is a child process of parent.
 func guardOf(t *testing.T, parent int) int {
 	t.Helper()

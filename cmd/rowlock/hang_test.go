@@ -20,8 +20,8 @@ import (
 )
 
 // hangLimit is how long rowlock may take with a store that hangs: five seconds for a request, five for its repetition,
-// five for withdrawing the request, and time for a slow machine.
-const hangLimit = 25 * time.Second
+// five for withdrawing the request, and twice as long again for a slow machine, because all cases run at the same time.
+const hangLimit = 45 * time.Second
 
 // If a server accepts connections and never replies, every subcommand reports an unavailable store within hangLimit.
 // rowlock does not start the command that needs the lock, and prints no password.

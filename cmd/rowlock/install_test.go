@@ -1,3 +1,7 @@
+//go:build !race
+
+// The test in this file builds the command itself, without the race detector, so it runs without it only.
+
 package main
 
 import (

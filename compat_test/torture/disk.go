@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/rowlock/rowlock/internal/testserver"
 )
@@ -26,9 +25,9 @@ func postgresOnDisk(ctx context.Context) (cluster, error) {
 	return &fullDisk{s.Disk, s}, nil
 }
 
-// sqliteOnDisk mounts the small file system at the path folder. The SQLite file with the data is there.
-func sqliteOnDisk(folder string) (cluster, error) {
-	d, err := testserver.NewDisk(filepath.Join(folder, "disk"), diskSize)
+// sqliteOnDisk mounts the small file system at the path data. The SQLite file with the data is there.
+func sqliteOnDisk(data string) (cluster, error) {
+	d, err := testserver.NewDisk(data, diskSize)
 	if err != nil {
 		return nil, err
 	}

@@ -25,12 +25,11 @@ type store struct {
 	// file has only those.
 	network, crash, stop, clock bool
 	shutdown                    bool
-	place                       string                                          // the name of the file with the data, in the folder of the run
 	own                         []string                                        // kinds of faults that only this store has
 	only                        []string                                        // if not empty, only these kinds of faults are used
 	settle                      func(ctx context.Context, addrs []string) error // runs once before the first worker starts
-	// if not nil, starts the store's nodes in place of the field servers
-	cluster func(ctx context.Context, folder string) (cluster, error)
+	// if not nil, starts the store's nodes in place of the field servers; data is the folder of the file with the data
+	cluster func(ctx context.Context, data string) (cluster, error)
 }
 
 // server is one node of a store.

@@ -115,7 +115,7 @@ var stores = []store{
 		expect: rows("sqllock/postgres"), network: true, own: []string{diskFull, diskFull, diskFull},
 	},
 	{
-		name: "sqlite-disk", cluster: func(_ context.Context, folder string) (cluster, error) { return sqliteOnDisk(folder) }, place: "disk", open: openSQLite,
+		name: "sqlite-disk", cluster: func(_ context.Context, data string) (cluster, error) { return sqliteOnDisk(data) }, open: openSQLite,
 		expect: rows("sqllock/sqlite"), own: []string{diskFull, diskFull},
 	},
 	{

@@ -25,6 +25,7 @@ type world struct {
 	whole   cluster // nil unless the store is a cluster
 	direct  job     // the address at which the supervisor reaches the store without the proxies
 	folder  string
+	remove  func() // deletes the file with the data
 }
 
 func newWorld(ctx context.Context, s store, folder string, base job) (w *world, err error) {
@@ -34,6 +35,13 @@ func newWorld(ctx context.Context, s store, folder string, base job) (w *world, 
 			w.stop()
 		}
 	}()
+	// The file with the data is in memory if possible. No fault is a crash of the machine, so a flush to a disk would
+	// only keep the other writers of the file waiting.
+	files, remove, err := testserver.NewFolder("sqlite")
+	if err != nil {
+		return w, err
+	}
+	w.remove, w.direct.Data = remove, filepath.Join(files, "data.db")
 	w.running = make([]*testserver.Server, len(s.servers))
 	errs := make([]error, len(s.servers))
 	var group sync.WaitGroup
@@ -58,12 +66,11 @@ func newWorld(ctx context.Context, s store, folder string, base job) (w *world, 
 		}
 	}
 	if s.cluster != nil {
-		if w.whole, err = s.cluster(ctx, folder); err != nil {
+		if w.whole, err = s.cluster(ctx, files); err != nil {
 			return w, err
 		}
 		w.direct.Nodes = w.whole.addrs()
 	}
-	w.direct.Data = filepath.Join(folder, s.place, "data.db")
 	if s.settle != nil {
 		if err := s.settle(ctx, w.direct.Nodes); err != nil {
 			return w, err
@@ -88,6 +95,9 @@ func (w *world) stop() {
 		group.Go(w.whole.stop)
 	}
 	group.Wait()
+	if w.remove != nil {
+		w.remove()
+	}
 }
 
 // network is the network of one worker: one proxy before each node, used by this worker only.

@@ -18,6 +18,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,9 @@ func Main(ctx context.Context, args []string, std system.Stdio) int {
 	a := &app{std: std, format: terminal.FormatText}
 	a.log = terminal.NewMessages(std.Err, terminal.FormatText, false) // for messages that are written before the flags are parsed
 	root := a.rootCommand()
+	if len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0]) {
+		completeWords(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
@@ -117,7 +121,6 @@ Other users of the machine can see a password in --store. They cannot see a pass
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "write only error messages ($ROWLOCK_QUIET)")
 	root.AddCommand(a.runCommand(), a.lsCommand(), a.statusCommand(), a.waitCommand(), a.releaseCommand(), a.pauseCommand(), a.resumeCommand(), a.historyCommand(), a.doctorCommand(), a.pruneCommand(), a.fenceCommand(), a.checkCommand(), a.sqlCommand(), a.migrateCommand(), a.demoCommand(), a.locktestCommand(), a.completionCommand(), a.manCommand(), a.versionCommand(), exitCodesTopic())
 	refuseUnknownHelp(root)
-	completeWords(root)
 	return root
 }
 

@@ -41,7 +41,9 @@ func (a *app) run(ctx context.Context, f runFlags, name string, argv []string) (
 		return exit.OK, a.plan(ctx, f, name, path, argv)
 	}
 	sig := system.CatchSignals()
-	defer sig.Release()
+	if !a.std.Exits {
+		defer sig.Release()
+	}
 	waitCtx, interrupted := sig.During(ctx)
 	defer interrupted()
 	s, err := a.openStore(waitCtx)

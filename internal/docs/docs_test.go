@@ -189,10 +189,11 @@ func sources(t *testing.T, end string) map[string]string {
 	return found
 }
 
-// Every file that docs/architecture.md names exists.
+// Every file that docs/architecture.md and docs/backend.md name exists.
 func TestEveryFileThatIsNamedExists(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile("`([a-z_/]+\\.(?:go|lua|sql))`").FindAllStringSubmatch(pages(t)["docs/architecture.md"], -1)
+	all := pages(t)
+	named := regexp.MustCompile("`([a-z_/]+\\.(?:go|lua|sql))`").FindAllStringSubmatch(all["docs/architecture.md"]+all["docs/backend.md"], -1)
 	require.Greater(t, len(named), 20)
 	for _, m := range named {
 		assert.FileExists(t, filepath.Join(root, m[1]))

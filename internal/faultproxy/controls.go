@@ -79,7 +79,21 @@ func (p *Proxy) Reset() {
 func (p *Proxy) DropReplies(n int, then AfterDrop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drops, p.then = n, then
+	p.spared, p.drops, p.then = 0, n, then
+}
+
+// DropReply drops the k-th reply from now, and forwards the others. See DropReplies.
+func (p *Proxy) DropReply(k int, then AfterDrop) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spared, p.drops, p.then = k-1, 1, then
+}
+
+// Drops returns how many replies are still to be dropped.
+func (p *Proxy) Drops() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.drops
 }
 
 // Delay delays everything by d in each direction, so a round trip takes 2d longer. Zero ends the delay.

@@ -159,6 +159,8 @@ func (l *link) judge(d direction) verdict {
 		return pass
 	case l.deaf:
 		return vanish
+	case l.asked && p.spared > 0:
+		p.spared--
 	case l.asked && p.drops > 0:
 		p.drops--
 		l.deaf = true

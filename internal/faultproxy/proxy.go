@@ -28,6 +28,7 @@ type Proxy struct {
 	cutFrom func(net.Addr) bool
 	delay   [2]time.Duration // by direction
 	sent    int              // how many chunks of bytes have reached the server
+	spared  int              // how many replies are still forwarded before the first is dropped
 	drops   int              // how many replies are still to be dropped
 	then    AfterDrop
 	links   map[*link]struct{}

@@ -255,6 +255,20 @@ func TestDropRepliesAndReset(t *testing.T) {
 	s.expect(t, "EOF")
 }
 
+func TestDropReply(t *testing.T) {
+	p, s := newProxy(t)
+	conn := dial(t, p)
+	p.DropReply(2, faultproxy.Reset)
+	roundTrip(t, conn, s, "the first")
+	require.Equal(t, 1, p.Drops())
+	send(t, conn, "the second")
+	s.expect(t, "the second")
+	requireReset(t, conn)
+	require.Zero(t, p.Drops())
+	s.expect(t, "EOF")
+	roundTrip(t, dial(t, p), s, "later")
+}
+
 func TestDelay(t *testing.T) {
 	p, s := newProxy(t)
 	conn := dial(t, p)

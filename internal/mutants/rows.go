@@ -9,6 +9,11 @@ func onSQLite(cases ...string) []suite {
 	return []suite{s}
 }
 
+// The function passing returns a suite with cases in which a release must not grant a recorded request.
+func passing(of string) []suite {
+	return []suite{{"sqllock", []string{"TestPostgresReleaseDoesNotGrantWhatAcquireWouldNot/" + of}}}
+}
+
 // The function stepped returns a suite with tests in which a database's clock is set forward or back.
 func stepped(names ...string) []suite {
 	s := suite{pkg: "internal/clockstep"}
@@ -52,14 +57,17 @@ var rows = []mutant{
 	{"a minimum hold and a hand-over delay are ignored", "exclusion, S1",
 		file("sqllock/internal/postgres/sql/acquire.sql", "l.held_until <= clock_timestamp()", "l.expires_at <= clock_timestamp()"),
 		[]suite{{"sqllock", []string{"TestMinHoldKeepsAReleasedLockClosed/postgres-stdlib", "TestHandoverDelayFollowsAnExpiryOnly/postgres-stdlib"}}}},
+	{"the short statement for a free lock ignores the quarantine", "exclusion, S1",
+		file("sqllock/internal/postgres/sql/acquire_free.sql", "AND m.quarantined_until <= clock_timestamp()", ""),
+		[]suite{{"sqllock", []string{"TestPostgresShortStatementsKeepTheRules"}}}},
 	{"a name that is reserved for one waiter is granted to another", "waiters get their turn",
-		file("sqllock/internal/postgres/sql/acquire_waiting.sql", "l.reserved_for = $9::text::uuid", "l.reserved_for IS NOT NULL"),
+		file("sqllock/internal/postgres/sql/acquire.sql", "l.reserved_for = $9::text::uuid", "l.reserved_for IS NOT NULL"),
 		[]suite{{"sqllock", []string{"TestPostgresReleaseWakesOne"}}}},
-	{"a sealed grant of a new name ignores the quarantine", "exclusion, S4",
-		file("sqllock/internal/postgres/sql/acquire_sealed.sql", "AND s.quarantined_until <= s.now AND s.token IS NULL", "AND s.token IS NULL"),
+	{"a sealed grant ignores the quarantine", "exclusion, S4",
+		file("sqllock/internal/postgres/sql/acquire_sealed.sql", "AND s.quarantined_until <= s.now AND (l.held_until", "AND (l.held_until"),
 		[]suite{{"sqllock", []string{"TestASealedGrantKeepsTheQuarantine/postgres-stdlib"}}}},
-	{"a sealed grant of a new name is made although the store has no record of its TTL", "exclusion, S4",
-		file("sqllock/internal/postgres/sql/acquire_sealed.sql", "s.ttl_known AND s.quarantined_until <= s.now AND s.token IS NULL", "s.quarantined_until <= s.now AND s.token IS NULL"),
+	{"a sealed grant is made although the store has no record of its TTL", "exclusion, S4",
+		file("sqllock/internal/postgres/sql/acquire_sealed.sql", "AND s.ttl_known AND", "AND"),
 		[]suite{{"sqllock", []string{"TestASealedGrantKeepsTheQuarantine/postgres-stdlib"}}}},
 	{"waiters that are alive are removed from the queue", "waiters get their turn",
 		file("sqllock/internal/postgres/sql/forget_waiters.sql", "- interval '60 seconds'", ""),
@@ -73,8 +81,23 @@ var rows = []mutant{
 	{"after a failover, the new server grants at once", "exclusion, S1",
 		file("sqllock/internal/postgres/sql/acquire.sql", "AND s.quarantined_until <= s.now AND (l.held_until", "AND (l.held_until"),
 		[]suite{{"sqllock", []string{"TestANewServerGrantsNothingForOneLongestTTL/postgres-stdlib"}}}},
+	{"a release grants a recorded request on a new server", "exclusion, S1",
+		file("sqllock/internal/postgres/sql/release_passing.sql", "AND rowlock_lease_same_epoch(m.epoch)", ""),
+		passing("after_a_change_of_server")},
+	{"a release grants a recorded request in the quarantine", "exclusion, S1",
+		file("sqllock/internal/postgres/sql/release_passing.sql", "AND m.quarantined_until <= clock_timestamp()", ""),
+		passing("in_quarantine")},
+	{"a release grants a recorded request although the store has no record of its TTL", "exclusion, S4",
+		file("sqllock/internal/postgres/sql/release_passing.sql", "AND m.longest_ttl_us >= greatest(n.ttl_us + n.handover_us, n.min_hold_us)", ""),
+		passing("for_longer_than_is_known")},
+	{"a release grants a recorded request during the minimum hold", "exclusion, S1",
+		file("sqllock/internal/postgres/sql/release_passing.sql", "AND o.min_held_until <= clock_timestamp() AND m.", "AND m."),
+		passing("while_a_minimum_hold_runs")},
+	{"a release grants a recorded request of a waiter whose session has ended", "a crash frees the name",
+		file("sqllock/internal/postgres/sql/release_passing.sql", " OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))\n     ORDER BY w.since\n     LIMIT 1\n       FOR UPDATE", " OR true)\n     ORDER BY w.since\n     LIMIT 1\n       FOR UPDATE"),
+		passing("whose_session_holds_no_lock")},
 	{"the client's clock decides whether a lease has expired", "exclusion, trust ends first, S3",
-		in("sqllock/internal/postgres", "Backend.askOnce", "p.sql[verb]", `strings.ReplaceAll(p.sql[verb], "clock_timestamp()", "'"+time.Now().UTC().Format(time.RFC3339Nano)+"'::timestamptz")`, "strings", "time"),
+		in("sqllock/internal/postgres", "Backend.ask", "p.sql[verb]", `strings.ReplaceAll(p.sql[verb], "clock_timestamp()", "'"+time.Now().UTC().Format(time.RFC3339Nano)+"'::timestamptz")`, "strings", "time"),
 		stepped("postgres/forward")},
 	{"a batch grants a lock that is held", "exclusion, S1",
 		file("sqllock/internal/mysql/sql/mysql/acquire_each.sql", "r.held_until <= UTC_TIMESTAMP(6) AND", ""),
@@ -83,6 +106,6 @@ var rows = []mutant{
 		file("sqllock/internal/mysql/sql/mysql/acquire_each.sql", "@@server_uuid = ?", "(@@server_uuid = ? OR true)"),
 		[]suite{{"sqllock/internal/mysql", []string{"TestMySQLABatchGrantsNothingOnAnotherServer/mysql"}}}},
 	{"a batch releases the grants of others", "own grant only, S6",
-		file("sqllock/internal/mysql/sql/mariadb/release_each.sql", "AND (l.name, l.nonce, l.token) IN (", "AND l.name = l.name OR (l.name, l.nonce, l.token) IN ("),
+		file("sqllock/internal/mysql/sql/mysql/release_each.sql", "AND (l.name, l.nonce, l.token) IN (", "AND l.name = l.name OR (l.name, l.nonce, l.token) IN ("),
 		[]suite{{"sqllock/internal/mysql", []string{"TestMySQLABatchReleasesOnlyItsGrants/mariadb"}}}},
 }

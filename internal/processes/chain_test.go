@@ -16,10 +16,10 @@ const (
 	shortRun         = 8 * time.Second
 	// At least one stale write must be rejected by the database, and one by the lease. Until both have happened, the
 	// run continues for at most this time.
-	longestCoverage = time.Minute
+	longestCoverage = 3 * time.Minute
 	fullControl     = 15 * time.Second
 	// The control run has no fence. It continues until an update is lost, for at most this time.
-	longestControl = time.Minute
+	longestControl = 3 * time.Minute
 )
 
 // duration returns the length of the run with the fence. The result asked tells whether the environment variable

@@ -201,7 +201,7 @@ func (s *supervisor) orphan(i int) (hit bool, err error) {
 		return hit, err
 	}
 	var next event
-	s.await(limit, func() bool {
+	s.await(3*limit, func() bool { // the transaction itself may take up to limit
 		for _, e := range slices.Backward(p.log) { // the worker may have a new child, whose events have another token
 			if e.Token != told.Token || e.What == released || e.What == inside {
 				continue

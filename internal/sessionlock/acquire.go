@@ -7,21 +7,32 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Acquire sends one request to the server. If this store already holds the lock, Acquire returns a refusal
-// and sends no request.
-func (s *Store[K]) Acquire(ctx context.Context, id K, r driver.Request) (driver.Grant, error) {
-	return s.acquire(ctx, id, r, false, s.ask, s.refused)
+// Acquire implements [driver.Backend]. If this store already holds the lock, and r does not ask for another share of
+// it, Acquire returns a refusal and sends no request. The server would grant the lock to the same session a second time.
+func (s *Store[K]) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	if err := s.Ready(ctx); err != nil {
+		return driver.Grant{}, err
+	}
+	g, err := s.attempt(ctx, r)
+	return g, s.Explain(ctx, "acquire", r.Key, err)
+}
+
+func (s *Store[K]) attempt(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	return s.acquire(ctx, r, false, s.ask, s.refused)
 }
 
 // acquire adds the request to the bookkeeping (see [Holding]), and calls the function ask to get the lock from the
 // server. If another holding of this store conflicts with the request, acquire calls the function refused instead. If
 // refused returns an error, acquire returns that error. If refused returns nil, the conflicting holding has ended, and
 // acquire starts over. The parameter queues is true if the function ask may wait in the server's queue.
-func (s *Store[K]) acquire(ctx context.Context, id K, r driver.Request, queues bool,
+func (s *Store[K]) acquire(ctx context.Context, r driver.Request, queues bool,
 	ask func(context.Context, *Holding[K]) (driver.Grant, error), refused func(context.Context, *Holding[K]) error,
 ) (driver.Grant, error) {
+	if err := keepable(r); err != nil {
+		return driver.Grant{}, err
+	}
 	for {
-		h, isNew, inTheWay := s.reserve(id, r, queues)
+		h, isNew, inTheWay := s.reserve(r, queues)
 		if inTheWay != nil {
 			if err := refused(ctx, inTheWay); err != nil {
 				return driver.Grant{}, err
@@ -52,7 +63,7 @@ func (s *Store[K]) refused(ctx context.Context, h *Holding[K]) error {
 	refusal, noticed := s.refusal(h), !h.granted || h.session.watches
 	s.mu.Unlock()
 	if !noticed {
-		if proven, err := s.Proven(ctx, h); err == nil && !proven {
+		if proven, err := s.proven(ctx, h); err == nil && !proven {
 			return nil
 		}
 	}
@@ -113,7 +124,7 @@ func (s *Store[K]) again(ctx context.Context, h *Holding[K], r driver.Request) (
 	if !granted {
 		return driver.Grant{}, ErrGone // h is no longer in the bookkeeping: acquire retries with a new holding
 	}
-	switch proven, err := s.Proven(ctx, h); {
+	switch proven, err := s.proven(ctx, h); {
 	case err != nil:
 		return driver.Grant{}, err
 	case !proven:

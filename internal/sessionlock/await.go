@@ -7,7 +7,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// AwaitBy implements [Queuer].Await for a server on which a session can wait only for a limited time. It repeats that
+// AwaitBy implements [Link].Await for a server on which a session can wait only for a limited time. It repeats that
 // wait until the lock is granted or ctx ends. AwaitBy calls the function wait for each wait on the server. One wait
 // takes at most the duration in the parameter each. The function wait returns the token, and reports whether the lock
 // was granted.
@@ -17,9 +17,9 @@ import (
 // call refusal before the first wait. The caller has just received a refusal, and the call would add a statement to
 // every hand-over.
 //
-// AwaitBy gives up if the server does not answer within one TTL after the end of a wait of the length each. If it is
-// then uncertain whether the session holds the lock, AwaitBy marks the session as broken, so that the session is
-// closed. No other lock is lost, because a waiting session holds none.
+// AwaitBy gives up if the server does not answer within one TTL after the start of a wait, or within a second after the
+// wait should have ended if that is later. If it is then uncertain whether the session holds the lock, AwaitBy marks
+// the session as broken, so that the session is closed. No other lock is lost, because a waiting session holds none.
 func (se *Session[K]) AwaitBy(ctx context.Context, h *Holding[K], each time.Duration,
 	refusal func(context.Context, *Holding[K]) error, wait func(context.Context, *Holding[K]) (driver.Token, bool, error),
 ) (driver.Token, error) {
@@ -39,7 +39,7 @@ func (se *Session[K]) AwaitBy(ctx context.Context, h *Holding[K], each time.Dura
 		if ctx.Err() != nil {
 			return 0, held
 		}
-		once, cancel := context.WithTimeout(ctx, each+silence(h.TTL))
+		once, cancel := context.WithTimeout(ctx, max(h.TTL, each+time.Second))
 		token, granted, err := wait(once, h)
 		cancel()
 		switch {

@@ -80,7 +80,8 @@ func (s *Store[K]) find(id K, g driver.Grant) *Holding[K] {
 // reserve returns the holding with r's nonce. If there is none, reserve adds one.
 // If another holding conflicts with r, reserve adds nothing and returns that holding as inTheWay. The parameter queues
 // says that r will wait in the server's queue if a session is left for it.
-func (s *Store[K]) reserve(id K, r driver.Request, queues bool) (h *Holding[K], isNew bool, inTheWay *Holding[K]) {
+func (s *Store[K]) reserve(r driver.Request, queues bool) (h *Holding[K], isNew bool, inTheWay *Holding[K]) {
+	id := s.KeyOf(r.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h := s.locks[id][r.Nonce]; h != nil && h.Key == r.Key && h.Shared == r.Shared {

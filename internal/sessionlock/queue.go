@@ -3,34 +3,30 @@ package sessionlock
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Queuer is a [Link] to a server that keeps waiters in a queue.
-type Queuer[K comparable] interface {
-	Link[K]
-	// Await waits until the session holds h's lock, and returns its token as Lock does. Await returns an error
-	// when ctx ends. After any error, the session either does not hold the lock or is marked as broken.
-	Await(ctx context.Context, h *Holding[K]) (driver.Token, error)
-}
-
-// Await first makes one attempt, unless r.Waiting is set. If the attempt is refused, Await calls the function wait,
-// and the context that wait returns replaces ctx. Await then waits until no other holding of this store conflicts with
-// the request. Last, it waits in the server's queue, on a connection that holds no locks. If no connection is left for
-// waiting, Await makes a second attempt instead. Each [Link] of s must be a [Queuer]. Await also returns the context
-// that limited its last step: ctx, or the context that wait returned.
-func (s *Store[K]) Await(ctx context.Context, id K, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, context.Context, error) {
+// Await implements [driver.Awaiter]. It first makes one attempt, unless r.Waiting is set. If the attempt is refused,
+// Await calls the function wait, and the context that wait returns replaces ctx. Await then waits until no other holding
+// of this store conflicts with the request. Last, it waits in the server's queue, on a connection that holds no locks. If
+// the wait is cancelled, Await closes that connection. If no connection is left for waiting, Await makes a second attempt
+// instead.
+func (s *Store[K]) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	if err := s.Ready(ctx); err != nil {
+		return driver.Grant{}, err
+	}
 	var held *driver.Held
 	if !r.Waiting {
-		g, err := s.Acquire(ctx, id, r)
+		g, err := s.attempt(ctx, r)
 		if !errors.As(err, &held) {
-			return g, ctx, err
+			return g, s.Explain(ctx, "acquire", r.Key, err)
 		}
 	}
 	ctx, r.Waiting = wait(held), true
-	g, err := s.acquire(ctx, id, r, true, s.askOrWait, func(ctx context.Context, inTheWay *Holding[K]) error {
+	g, err := s.acquire(ctx, r, true, s.askOrWait, func(ctx context.Context, inTheWay *Holding[K]) error {
 		select {
 		case <-inTheWay.gone:
 			return nil
@@ -40,7 +36,7 @@ func (s *Store[K]) Await(ctx context.Context, id K, r driver.Request, wait func(
 			return s.refusal(inTheWay)
 		}
 	})
-	return g, ctx, err
+	return g, s.Explain(ctx, "acquire", r.Key, err)
 }
 
 func (s *Store[K]) askOrWait(ctx context.Context, h *Holding[K]) (driver.Grant, error) {
@@ -64,29 +60,42 @@ func (s *Store[K]) waiter() *Session[K] {
 	if !s.mayWait() {
 		return nil
 	}
-	s.waits++
-	return s.newSession()
+	se := s.newSession()
+	s.waits = append(s.waits, se)
+	return se
+}
+
+// recall ends the wait of one session, whose connection will be closed. The waiter then polls. The caller holds mu.
+func (s *Store[K]) recall() {
+	s.waits[0].end(ErrGone)
+	s.waits = slices.Delete(s.waits, 0, 1)
 }
 
 // mayWait reports whether one more session may wait in the server's queue. The caller holds mu.
 func (s *Store[K]) mayWait() bool {
-	return s.waits < s.Waiting && len(s.sessions)+s.waits < s.Most
+	return len(s.waits) < s.Waiting && len(s.sessions)+len(s.waits) < s.Most
 }
 
 // queue waits on se for h's lock. If the lock is granted, queue adds se to the list of sessions. Otherwise it returns
 // or closes se's connection.
 func (s *Store[K]) queue(ctx context.Context, se *Session[K], h *Holding[K]) (g driver.Grant, err error) {
-	once, cancel := context.WithTimeout(ctx, silence(h.TTL))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(se.ctx, cancel)()
+	once, stop := context.WithTimeout(ctx, silence(h.TTL))
 	if err = se.link.Connect(once); err == nil {
 		err = se.settle(h, true)
 	}
-	cancel()
+	stop()
 	var token driver.Token
 	if err == nil {
-		token, err = se.link.(Queuer[K]).Await(ctx, h)
+		token, err = se.link.Await(ctx, h)
 	}
 	s.mu.Lock()
-	s.waits--
+	s.waits = slices.DeleteFunc(s.waits, func(other *Session[K]) bool { return other == se })
+	if se.ctx.Err() != nil { // the session was recalled: if the server has just granted the lock, it ends with the connection
+		se.Broken, err = ErrGone, &driver.Held{Reason: driver.Leased}
+	}
 	if err == nil {
 		g = h.grantedWith(token)
 		s.sessions = append(s.sessions, se)

@@ -1,15 +1,23 @@
 package sessionlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
-// Release releases the lock of g. If ctx ends while the unlock statement runs, the statement may continue for a short
+// Release implements [driver.Backend]. If ctx ends while the unlock statement runs, the statement may continue for a short
 // time. If the server does not answer it in that time, the connection is closed, which releases the lock.
-func (s *Store[K]) Release(ctx context.Context, id K, g driver.Grant) error {
+func (s *Store[K]) Release(ctx context.Context, g driver.Grant) error {
+	if err := s.Ready(ctx); err != nil {
+		return err
+	}
+	return s.Explain(ctx, "release", g.Key, s.release(ctx, s.KeyOf(g.Key), g))
+}
+
+func (s *Store[K]) release(ctx context.Context, id K, g driver.Grant) error {
 	if err := s.answered(ctx, id, g.Nonce); err != nil {
 		return err
 	}
@@ -34,14 +42,14 @@ func (s *Store[K]) Release(ctx context.Context, id K, g driver.Grant) error {
 	return err // if err is ctx's error, the outcome is unknown, because an unlock may still be running
 }
 
-// During calls work while this store holds the lock of id with this token. No other goroutine can use the session's
+// During calls work while this store holds the lock of key with this token. No other goroutine can use the session's
 // connection while work runs, so the lock is neither released nor granted again. During returns [driver.ErrNotHeld] if
 // this store does not hold the lock with this token. The function work gets the session's link, but must not send a
 // statement on the session's connection.
-func (s *Store[K]) During(ctx context.Context, id K, key driver.Key, token driver.Token, work func(context.Context, Link[K]) error) error {
+func (s *Store[K]) During(ctx context.Context, key driver.Key, token driver.Token, work func(context.Context, Link[K]) error) error {
 	s.mu.Lock()
 	var held *Holding[K]
-	for _, h := range s.locks[id] {
+	for _, h := range s.locks[s.KeyOf(key)] {
 		if h.granted && h.Key == key && h.grant.Token == token {
 			held = h
 		}
@@ -91,12 +99,18 @@ func (se *Session[K]) unlock(ctx context.Context, h *Holding[K], g driver.Grant)
 		return s.released.of(g)
 	}
 	s.mu.Unlock()
-	err := se.link.Unlock(ctx, h)
+	unlocked, err := se.link.Unlock(ctx, h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
-		h.releasing = se.Broken != nil && !errors.Is(err, driver.ErrNotHeld)
+	switch {
+	case err != nil && se.link.Over(err): // the session had ended before the unlock
+		return driver.ErrNotHeld
+	case err != nil:
+		h.releasing = se.Broken != nil
 		return err
+	case !unlocked:
+		se.Broken = cmp.Or(se.Broken, ErrMissing)
+		return driver.ErrNotHeld
 	}
 	s.released.add(h.grant, nil)
 	s.drop(h)

@@ -23,18 +23,17 @@ func TestRunWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
 	for name, test := range map[string]struct {
-		prompt, watches bool
-		ends            time.Duration
+		watches bool
+		ends    time.Duration
 	}{
-		"a prompt driver":                   {true, true, timeout + answerLimit},
-		"a driver that may ignore contexts": {false, true, timeout},
-		"a connection that may ignore them": {true, false, timeout},
+		"a prompt driver":                   {true, timeout + answerLimit},
+		"a driver that may ignore contexts": {false, timeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				link := silent{counted{returned: new(int)}, test.watches}
-				s := &Store[int]{Most: 1, Prompt: test.prompt, Link: func(*Session[int]) Link[int] { return link }}
+				s := &Store[int]{Most: 1, Link: func(*Session[int]) Link[int] { return link }}
 				se, err := s.anyTurn(t.Context())
 				require.NoError(t, err)
 				ctx, cancel := context.WithTimeout(t.Context(), timeout)

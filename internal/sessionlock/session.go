@@ -98,9 +98,10 @@ func (se *Session[K]) waitForAnswer(work context.Context, about *Holding[K]) {
 // that work is for, or nil.
 //
 // If ctx ends first, Run returns and work continues in a goroutine. So work itself must record its result in the
-// bookkeeping. Run needs no goroutine if work ends answerLimit after ctx at the latest. Run then waits for work.
+// bookkeeping. Run needs no goroutine if work ends answerLimit after ctx at the latest. Run then waits for work, because
+// each change of goroutine delays a statement.
 func (se *Session[K]) Run(ctx context.Context, about *Holding[K], work func(ctx context.Context) error) error {
-	if se.store.Prompt && se.link.Watches() && se.patience(about) <= answerLimit {
+	if se.link.Watches() && se.patience(about) <= answerLimit {
 		return se.run(ctx, about, work)
 	}
 	done := make(chan error, 1)

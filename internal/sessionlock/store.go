@@ -8,24 +8,26 @@ package sessionlock
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqltable"
 )
 
 // Store is the state of one backend: its sessions and their locks. K is the type that identifies a lock
-// of the server. Set the exported fields before the first use.
+// of the server. Set Name, Link, KeyOf and Remedy, and call Configure before the first use.
 type Store[K comparable] struct {
-	Link func(*Session[K]) Link[K] // makes the Link of a new session
-
-	// If Prompt is true, the driver ends each call soon after its context ends, on a connection that [Link].Watches. A
-	// statement may then run in the caller's goroutine. Each change of goroutine delays a statement.
-	Prompt bool
+	Name   string                    // the name of the backend's package, for errors
+	Link   func(*Session[K]) Link[K] // makes the Link of a new session
+	KeyOf  func(driver.Key) K
+	Remedy func(error) error // marks errors that a retry cannot fix as permanent, and adds what to do
+	Err    error             // the options or the handle are invalid, so every call fails with this error
+	Table  sqltable.Table
 
 	// Most is the largest number of connections. Waiting is how many of these connections may wait in the server's
-	// queue. Each waiter uses one connection.
+	// queue. Each waiter uses one connection. If Most is 1, a waiter may use the only connection until another request
+	// needs it.
 	Most, Waiting int
 
 	// Linger is how long a session that is no longer needed keeps its connection for the next request.
@@ -34,9 +36,17 @@ type Store[K comparable] struct {
 	mu       sync.Mutex
 	sessions []*Session[K]
 	idle     []*Session[K] // sessions that are no longer needed and wait for Linger to end; they are not in sessions
-	waits    int           // how many sessions wait in the server's queue; they are not in sessions
+	waits    []*Session[K] // sessions that wait in the server's queue; they are not in sessions
 	locks    map[K]map[driver.Nonce]*Holding[K]
 	released memory
+}
+
+// Requests are the methods of a [Store] that a backend has as well.
+type Requests interface {
+	Acquire(ctx context.Context, r driver.Request) (driver.Grant, error)
+	Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error)
+	Renew(ctx context.Context, grants []driver.Grant) ([]driver.Outcome, error)
+	Release(ctx context.Context, g driver.Grant) error
 }
 
 // Link is the connection of one session. Only the goroutine that has reserved the session may call its methods,
@@ -47,16 +57,19 @@ type Link[K comparable] interface {
 	// Lock tries to acquire h's lock, and returns its token, or 0 if the lock has none.
 	// After an error, the session either does not hold the lock or is marked as broken.
 	Lock(ctx context.Context, h *Holding[K]) (driver.Token, error)
-	// Unlock releases h's lock. It returns driver.ErrNotHeld if the session had already ended. It also returns
-	// driver.ErrNotHeld if the session did not have the lock, and then marks the session as broken. After any other
-	// error, the session may be marked as broken. The lock then ends with the session.
-	Unlock(ctx context.Context, h *Holding[K]) error
-	// Prove checks that the session holds all these locks, and marks the session as broken if it does not.
+	// Await waits in the server's queue until the session holds h's lock, and returns its token as Lock does. Await returns
+	// an error when ctx ends. After any error, the session either does not hold the lock or is marked as broken.
+	Await(ctx context.Context, h *Holding[K]) (driver.Token, error)
+	// Unlock releases h's lock, and reports whether the session had it. After an error, the session may be marked as
+	// broken. The lock then ends with the session.
+	Unlock(ctx context.Context, h *Holding[K]) (unlocked bool, err error)
+	// Prove checks that the session holds all its locks, which are in list, and marks the session as broken if it does not.
 	Prove(ctx context.Context, list []*Holding[K]) error
 	// Over reports whether err means that the statement was never sent, because the connection had already ended.
 	Over(err error) bool
 
-	// Watches reports whether Watch can notice that the connection ends.
+	// Watches reports whether Watch can notice that the connection ends. On such a connection, the driver also ends each
+	// call soon after its context ends.
 	Watches() bool
 	// Watch is called when a goroutine leaves a session that holds locks. Until Unwatch is called, the link notices
 	// if the connection ends. Unwatch returns when no other goroutine uses the connection.
@@ -70,16 +83,6 @@ type Link[K comparable] interface {
 	GiveBack()
 	Destroy()
 }
-
-var (
-	// ErrGone is the cause of a session's context if the session ended for an unknown reason or was no longer needed.
-	ErrGone = errors.New("the connection has ended")
-	// ErrMissing is the cause of a session's context if the server reported that the session does not hold one
-	// of its locks.
-	ErrMissing = errors.New("the server does not hold a lock that this session acquired")
-
-	errEnding = errors.New("the connection failed during the release; the server releases the lock when it closes the connection")
-)
 
 // Sessions returns the links of the sessions that do not wait in the server's queue.
 func (s *Store[K]) Sessions() []Link[K] {
@@ -96,5 +99,5 @@ func (s *Store[K]) Sessions() []Link[K] {
 func (s *Store[K]) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.sessions) == 0 && len(s.idle) == 0 && len(s.locks) == 0 && s.waits == 0
+	return len(s.sessions) == 0 && len(s.idle) == 0 && len(s.locks) == 0 && len(s.waits) == 0
 }

@@ -4,7 +4,7 @@ import "context"
 
 // anyTurn reserves a session for the caller, until the caller calls Leave. It prefers an idle session. If no session
 // is idle, it makes a new one. If the limit of sessions is reached, it waits for the session with the fewest waiting
-// goroutines.
+// goroutines. If the only session waits in the server's queue, anyTurn ends that wait.
 func (s *Store[K]) anyTurn(ctx context.Context) (*Session[K], error) {
 	for {
 		s.mu.Lock()
@@ -20,7 +20,10 @@ func (s *Store[K]) anyTurn(ctx context.Context) (*Session[K], error) {
 				least = each
 			}
 		}
-		if len(s.sessions) < s.Most-s.Waiting && len(s.sessions)+s.waits < s.Most {
+		if len(s.sessions) == 0 && len(s.waits) == s.Most {
+			s.recall()
+		}
+		if len(s.sessions) < max(1, s.Most-s.Waiting) && len(s.sessions)+len(s.waits) < s.Most {
 			fresh := s.newSession()
 			s.sessions = append(s.sessions, fresh)
 			s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// A job of pg_cron and a Go process exclude each other: while the process holds the lock, the job fails, and while the
-// job runs, the process is refused. pg_cron starts jobs once a minute, so this test takes up to two minutes.
+// Jobs of pg_cron and a Go process exclude each other: while the process holds the lock, one job fails and another waits.
+// While that job runs, the process is refused. pg_cron starts jobs once a minute, so this test takes a minute at most.
 func TestAJobOfPgCronTakesTheLockOfAGoProcess(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -30,21 +30,24 @@ func TestAJobOfPgCronTakesTheLockOfAGoProcess(t *testing.T) {
 
 	lease, err := locker.TryAcquire(t.Context(), "nightly", rowlock.Holder("a Go process"))
 	require.NoError(t, err)
-	// The job holds the lock until the test has inserted a row into may_end.
+	exec(t, db, `SELECT cron.schedule('impatient', '* * * * *', $job$ SELECT rowlock_lease_lock_in_tx('nightly') $job$)`)
+	// The advisory lock shows the test that the job has the lock. The job holds it until the test has inserted a row into
+	// may_end.
 	exec(t, db, `SELECT cron.schedule('report', '* * * * *', $job$
-		SELECT rowlock_lease_lock_in_tx('nightly');
+		SELECT rowlock_lease_lock_in_tx('nightly', wait => '50 s');
 		INSERT INTO report VALUES (clock_timestamp());
+		SELECT pg_advisory_xact_lock(4711);
 		DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM may_end) LOOP PERFORM pg_sleep(0.05); END LOOP; END $$
 		$job$)`)
 	var message string
 	require.True(t, within(2*time.Minute, func() bool {
 		return db.QueryRowContext(t.Context(), "SELECT return_message FROM cron.job_run_details WHERE status = 'failed'").Scan(&message) == nil
-	}), "the job ran and failed")
+	}), "a job ran and failed")
 	assert.Contains(t, message, `lock "nightly" in the transaction: the lock is not free (leased)`)
-	assert.Zero(t, count(t, db, "SELECT count(*) FROM report"))
+	assert.False(t, working(t, db))
 
 	require.NoError(t, lease.Release(t.Context()))
-	require.True(t, within(2*time.Minute, func() bool { return running(t, db) }), "the next job has the lock")
+	require.True(t, within(2*time.Minute, func() bool { return working(t, db) }), "the job that waits gets the lock")
 	_, err = locker.TryAcquire(t.Context(), "nightly")
 	require.ErrorIs(t, err, rowlock.ErrHeld)
 	exec(t, db, "INSERT INTO may_end VALUES (1)")
@@ -54,10 +57,10 @@ func TestAJobOfPgCronTakesTheLockOfAGoProcess(t *testing.T) {
 	require.NoError(t, lease.Release(t.Context()))
 }
 
-// running reports whether a session waits in the job's pg_sleep.
-func running(t *testing.T, db *sql.DB) bool {
+// working reports whether a job has the lock.
+func working(t *testing.T, db *sql.DB) bool {
 	t.Helper()
-	return count(t, db, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") > 0
+	return count(t, db, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711") > 0
 }
 
 // within calls done until it returns true, and reports whether it did so within the limit.

@@ -78,7 +78,7 @@ func TestTheFunctionsRunTheStatementsOfTheBackends(t *testing.T) {
 	locks := table.Statements(os.DirFS("../../sqllock/internal/postgres"), "sql", `"`)
 	marks := table.Statements(os.DirFS("../../fence"), "sql/postgres", `"`)
 	want := map[string]string{
-		"do_acquire": locks["acquire_waiting"], "do_adopt": locks["adopt_epoch"], "do_ttl": locks["raise_longest_ttl"],
+		"do_acquire": locks["acquire"], "do_adopt": locks["adopt_epoch"], "do_ttl": locks["raise_longest_ttl"],
 		"do_reserve": locks["reserve_for_writer"], "do_forget": locks["forget_writer"], "do_wait": locks["wait"], "do_leave": locks["leave"], "do_renew": locks["renew"],
 		"do_release": locks["release"], "do_released": locks["released_before"], "do_lock": locks["lock_in_tx"], "do_create": locks["create_in_tx"],
 		"do_read": marks["read"], "do_raise": marks["raise"], "do_check": marks["check"],

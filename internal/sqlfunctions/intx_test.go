@@ -82,3 +82,9 @@ func TestTheEpochOfTheServerIsRespected(t *testing.T) {
 	exec(t, db, "UPDATE rowlock_lease_meta SET quarantined_until = '-infinity'")
 	assert.Equal(t, "granted", tryAcquire(t, db, "third", "1 min").verdict)
 }
+
+// running reports whether a session sleeps in the database.
+func running(t *testing.T, db *sql.DB) bool {
+	t.Helper()
+	return count(t, db, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") > 0
+}

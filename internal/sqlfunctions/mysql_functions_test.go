@@ -326,7 +326,7 @@ func TestReleasesReserveTheLockAcrossProceduresAndGo(t *testing.T) {
 			got <- err
 		}()
 		require.True(t, within(time.Minute, func() bool { return count(t, db, "SELECT waiters FROM rowlock_lease_locks") == 1 }), "it waits")
-		execMySQL(t, db, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE") // the process waits, even if this test is slow
+		execMySQL(t, db, "UPDATE rowlock_lease SET next_until = UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE") // the process waits, even if this test is slow
 		mustRelease(t, db, "nightly", a)
 		require.NoError(t, <-got)
 	})
@@ -356,7 +356,7 @@ func TestAReleaseByAProcedureWakesAGoWaiter(t *testing.T) {
 		const asleep = `SELECT COUNT(*) FROM information_schema.processlist p JOIN rowlock_lease l
 			ON p.id = IS_USED_LOCK(CONCAT('rowlock-ear ', SUBSTRING(l.waiters, 25, 12))) WHERE p.command = 'Execute' AND p.info REGEXP 'SELECT.*(SLEEP|GTID_WAIT)'`
 		require.True(t, within(time.Minute, func() bool { return count(t, db, asleep) == 1 }), "it sleeps until it is woken")
-		execMySQL(t, db, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE") // the process waits, even if this test is slow
+		execMySQL(t, db, "UPDATE rowlock_lease SET next_until = UTC_TIMESTAMP(6) + INTERVAL 1 MINUTE") // the process waits, even if this test is slow
 		for len(woken) > 0 {
 			<-woken
 		}

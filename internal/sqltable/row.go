@@ -42,7 +42,7 @@ func ParseRow(table, key, token string) (Row, error) {
 	return Row{table: Table{schema: schema, name: name}, key: key, token: token}, nil
 }
 
-func identifier(s string) bool { return len(s) <= maxIdentifier && part.MatchString(s) }
+func identifier(s string) bool { return len(s) <= maxIdentifier && plain(s) }
 
 // Rewrite replaces the placeholders in a statement with the names in r, quoted with quote.
 func (r Row) Rewrite(statement, quote string) string {

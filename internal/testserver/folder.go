@@ -43,6 +43,20 @@ func newFolder(engine string, durable bool) (*folder, error) {
 	return f, nil
 }
 
+// NewFolder creates a folder for files that nobody needs after the test, such as a SQLite database. The folder is in
+// memory under the same conditions as the data of a server. The function remove deletes it.
+func NewFolder(name string) (path string, remove func(), err error) {
+	f, err := newFolder(name, false)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := os.Mkdir(f.data(), 0o755); err != nil {
+		f.remove()
+		return "", nil, err
+	}
+	return f.data(), f.remove, nil
+}
+
 // freePort returns a port of 127.0.0.1. The port stays reserved for the server until remove, even while the server is
 // down.
 func (f *folder) freePort() (int, error) {

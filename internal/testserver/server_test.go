@@ -105,3 +105,11 @@ func TestSweepRemovesOnlyTheFoldersOfTheDead(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(parent, folderPrefix+"dead"))
 	require.DirExists(t, filepath.Join(parent, "somebody-elses"))
 }
+
+func TestAFolderIsDeletedWithItsFiles(t *testing.T) {
+	path, remove, err := NewFolder("files")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(path, "data.db"), nil, 0o600))
+	remove()
+	require.NoDirExists(t, filepath.Dir(path))
+}

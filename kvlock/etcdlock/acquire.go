@@ -4,144 +4,141 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Acquire makes one attempt, in one transaction. If the lock is free, the transaction puts an entry (the key of one
-// acquisition, see key.go) and reads the lock's last tick (see rowlock.Once). Otherwise the transaction reads the
-// holder's entry. If readers hold the lock, a second request counts them. Acquire never overtakes waiters in the
-// queue.
+// Acquire makes one attempt, in one transaction. If the lock is free, the transaction puts the key of the entry and
+// reads the lock's last tick (see rowlock.Once). Otherwise the transaction reads the queue. Acquire never overtakes
+// waiters in the queue.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	end, err := b.admit(ctx, r)
-	if err != nil {
+	if err := b.admit(ctx, r); err != nil {
 		return driver.Grant{}, err
 	}
-	defer end()
-	ctx = undated{ctx}
+	defer b.rest(r.Nonce)
 	var g driver.Grant
-	err = b.onSession(ctx, r, func(s *session) error {
-		g, err = b.take(ctx, r, s)
+	err := b.onSession(ctx, r, func(e *entry) (err error) {
+		g, err = b.take(ctx, r, e)
 		return err
 	})
 	return g, err
 }
 
-// admit refuses a request with an option that etcd cannot implement. Otherwise it reserves the request's nonce until
-// the caller calls the function end.
-func (b *Backend) admit(ctx context.Context, r driver.Request) (end func(), err error) {
+// admit refuses a request with an option that etcd cannot implement.
+func (b *Backend) admit(ctx context.Context, r driver.Request) error {
 	switch {
 	case b.err != nil:
-		return nil, driver.Permanent(b.err)
+		return driver.Permanent(b.err)
 	case r.MinHold > 0:
-		return nil, cannotKeep("MinHold")
+		return cannotKeep("MinHold")
 	case r.HandoverDelay > 0:
-		return nil, cannotKeep("HandoverDelay")
+		return cannotKeep("HandoverDelay")
 	case ctx.Err() != nil:
-		return nil, driver.NotApplied(ctx.Err())
-	case !b.begin(r.Nonce):
-		return nil, driver.NotApplied(errBusy)
+		return driver.NotApplied(ctx.Err())
 	}
-	return func() { b.done(r.Nonce) }, nil
+	return nil
 }
 
 func cannotKeep(option string) error {
 	return driver.Permanent(fmt.Errorf("etcdlock: %s is not supported: a lock in etcd is free as soon as its key is deleted, so etcd cannot delay the next grant", option))
 }
 
-// onSession calls the function write on a session, and that function puts an entry. If an earlier request of the same
-// nonce may have left an entry on a session, onSession uses that session. Otherwise it uses the session for new locks.
-// If etcd no longer has the session's lease, onSession retries once on a new session.
-func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*session) error) error {
+// onSession calls the function write, which puts the key of an entry. If etcd no longer has the session's lease,
+// onSession retries once on a new session.
+func (b *Backend) onSession(ctx context.Context, r driver.Request, write func(*entry) error) error {
 	for again := true; ; again = false {
-		s, err := b.sessionFor(ctx, r)
+		e, err := b.enter(ctx, r)
 		if err != nil {
 			return ofRead(err)
 		}
-		err = write(s)
-		if errors.Is(err, rpctypes.ErrNoSpace) {
-			err = b.undo(ctx, r, err)
-		}
-		if !noLease(err) {
-			var held *driver.Held
-			if err != nil && !errors.As(err, &held) && !driver.IsNotApplied(err) {
-				b.doubt(r, s)
+		err = write(e)
+		switch {
+		case noLease(err):
+			b.drop(e.session)
+			if again {
+				continue
 			}
-			return err
-		}
-		b.drop(s)
-		if !again {
 			return driver.NotApplied(err)
+		case errors.Is(err, rpctypes.ErrNoSpace):
+			// The failed request may have put the key: etcd executes the request that uses up its space, and still answers
+			// "no space" (quotaApplierV3 in server/etcdserver/apply). A deletion needs no space.
+			return b.withdraw(ctx, e, err)
 		}
+		return b.outcome(e, err)
 	}
 }
 
-// undo deletes the entry of a request that failed with err, because the failed request may have put the entry. For
-// example, etcd executes the request that uses up its space, and still answers "no space" (quotaApplierV3 in
-// server/etcdserver/apply). undo works on a full store, because a deletion needs no space.
-func (b *Backend) undo(ctx context.Context, r driver.Request, err error) error {
-	if h := b.enlisted(r); h != nil {
-		if _, failed := b.delete(ctx, h.entry); failed != nil {
-			return err
-		}
-		b.forgetAbsent(r)
+// outcome classifies the error of a request that may have put the key of e, and records what it means for e.
+func (b *Backend) outcome(e *entry, err error) error {
+	var held *driver.Held
+	if err == nil || errors.As(err, &held) {
+		return err
 	}
-	return driver.NotApplied(err)
+	err = classify(err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case !driver.IsNotApplied(err):
+		e.session.doubted = true
+	case e.token == 0 && !e.session.doubted: // no earlier request has put the key, and none will
+		b.strike(e)
+	}
+	return err
 }
 
-func (b *Backend) sessionFor(ctx context.Context, r driver.Request) (*session, error) {
-	if h := b.enlisted(r); h != nil {
-		err := b.ensure(ctx, h.session, min(r.TTL, h.session.ttl))
-		if err == nil || h.session.ctx.Err() == nil {
-			return h.session, err
+// withdraw deletes the key of an entry whose request failed with err, even if ctx has ended. It returns err, marked as not
+// applied if the key certainly does not exist.
+func (b *Backend) withdraw(ctx context.Context, e *entry, err error) error {
+	if !errors.Is(err, errEntryLost) && !errors.Is(err, errLeaseLost) {
+		const limit = time.Second
+		inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer cancel()
+		if failed := b.delete(inner, e.path); failed != nil {
+			b.leaves(e)
+			return oneline.Join(ctx.Err(), fmt.Errorf("etcdlock: the key in the queue was not deleted: %v", err)) //nolint:errorlint // err does not say whether the key exists
 		}
 	}
-	return b.session(ctx, r.TTL)
+	b.forget(e)
+	return ofRead(err)
 }
 
-func (b *Backend) take(ctx context.Context, r driver.Request, s *session) (driver.Grant, error) {
-	mine := b.enlist(r, s)
-	free := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(b.barrier(r)), "=", 0).WithPrefix()}
-	put := clientv3.OpPut(mine, value{r.Holder, r.Note}.String(), clientv3.WithLease(s.id))
-	then := []clientv3.Op{put, b.recorded(r.Key)}
-	if r.Shared { // b.barrier covers only exclusive entries here, so also check that the request's own entry does not exist
-		free = append(free, clientv3.Compare(clientv3.CreateRevision(mine), "=", 0))
-		then = append(then, b.join(r.Key)...)
-	} else {
-		then = append(then, clientv3.OpDelete(b.epochKey(r.Key)))
+func (b *Backend) take(ctx context.Context, r driver.Request, e *entry) (driver.Grant, error) {
+	free := []clientv3.Cmp{absent(b.barrier(r)).WithPrefix()}
+	then := []clientv3.Op{put(e, r), clientv3.OpDelete(b.epochKey(r.Key)), b.marks(r.Key)}
+	if r.Shared { // b.barrier covers only exclusive entries here, so also check that the request's own key does not exist
+		free = append(free, absent(e.path))
+		then[1] = b.join(r.Key)
 	}
-	reply, err := b.commit(ctx, free, then, b.view(r, mine))
+	reply, err := b.commit(ctx, free, then, b.view(r.Key))
 	if err != nil {
-		if err = classify(err); driver.IsNotApplied(err) {
-			b.forgetAbsent(r)
-		}
 		return driver.Grant{}, err
 	}
 	if reply.Succeeded {
-		revision := reply.Header.Revision
-		token := driver.Token(revision)
+		last, epoch := b.marksOf(reply)
+		token := driver.Token(reply.Header.Revision)
 		if r.Shared {
-			token = epochOf(reply, len(then)-1)
+			token = epoch
 		}
-		return b.hold(r, token, revision, s, tickOf(reply, 1)), nil
+		return b.grant(e, r, token, reply.Header.Revision, last), nil
 	}
-	v := b.read(r, mine, reply)
+	v := b.viewOf(reply)
+	mine, blocked := v.find(e)
 	switch {
-	case v.granted(): // an earlier request of the same nonce was granted
-		revision := v.mine.CreateRevision
-		token, err := b.settle(ctx, r, mine, revision, v.epoch)
-		if err != nil {
-			if errors.Is(err, errEntryLost) {
-				b.forgetAbsent(r)
-			}
-			return driver.Grant{}, err // never marked as not applied: this request changed nothing, but the entry of the earlier request exists
-		}
-		return b.hold(r, token, revision, s, v.tick), nil
-	case v.mine == nil:
-		b.forgetAbsent(r)
+	case mine == nil:
+		b.forget(e)
+		return driver.Grant{}, v.held(r)
+	case blocked:
+		return driver.Grant{}, v.held(r)
 	}
-	return driver.Grant{}, b.refusal(ctx, r, v.oldest)
+	// An earlier request of the same nonce was granted.
+	token, err := b.settle(ctx, e, mine.CreateRevision, v.epoch)
+	if err != nil {
+		return driver.Grant{}, b.withdraw(ctx, e, err)
+	}
+	return b.grant(e, r, token, mine.CreateRevision, v.tick), nil
 }

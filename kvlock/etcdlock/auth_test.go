@@ -82,7 +82,7 @@ func TestLeastPrivileges(t *testing.T) {
 	require.Eventually(t, func() bool {
 		reply, err := client.Get(ctx, "rowlock/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 		return err == nil && reply.Count == 2
-	}, 10*time.Second, 5*time.Millisecond)
+	}, 30*time.Second, 5*time.Millisecond)
 	list, err := b.List(ctx, "", true)
 	require.NoError(t, err)
 	require.Len(t, list, 1)

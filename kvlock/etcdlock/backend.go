@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/ring"
 )
 
 // Backend keeps locks in etcd. It is safe for concurrent use. The backend never closes the client.
@@ -19,12 +20,10 @@ type Backend struct {
 	err    error // an invalid option or client; nil if the backend can work
 
 	mu       sync.Mutex
-	places   map[int64]*place // sessions for new locks; each map key is the length of an etcd lease in seconds
-	holds    map[driver.Nonce]*hold
-	busy     map[driver.Nonce]bool // nonces of running acquisitions, and of entries that the method sweep is deleting
+	openers  map[int64]*opener // sessions for new locks; each map key is the length of an etcd lease in seconds
+	entries  map[driver.Nonce]*entry
 	sentries map[*session]*sentry
-	released memory
-	paused   memory
+	ended    ring.Map[ending, struct{}] // grants that were released, and pauses that were made
 }
 
 var (
@@ -48,8 +47,7 @@ func Prefix(p string) Option { return func(b *Backend) { b.prefix = p } }
 func New(client *clientv3.Client, opts ...Option) *Backend {
 	b := &Backend{
 		client: client, prefix: "rowlock",
-		places: make(map[int64]*place), sentries: make(map[*session]*sentry),
-		holds: make(map[driver.Nonce]*hold), busy: make(map[driver.Nonce]bool),
+		openers: make(map[int64]*opener), entries: make(map[driver.Nonce]*entry), sentries: make(map[*session]*sentry),
 	}
 	for _, opt := range opts {
 		if opt != nil {

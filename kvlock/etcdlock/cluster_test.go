@@ -54,7 +54,7 @@ func leader(t *testing.T, c *testserver.EtcdCluster) (found *testserver.EtcdNode
 			}
 		}
 		return found != nil
-	}, 10*time.Second, 20*time.Millisecond)
+	}, 30*time.Second, 20*time.Millisecond)
 	return found
 }
 
@@ -96,7 +96,7 @@ func TestALeaseOutlivesTheLeader(t *testing.T) {
 			n := leader(t, c)
 			n.Kill()
 			defer func() { require.NoError(t, n.Restart(t.Context())) }()
-			require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 10*time.Second, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 30*time.Second, 50*time.Millisecond)
 		}},
 		{"leader suspended and continued", func() {
 			n := leader(t, c)

@@ -88,7 +88,7 @@ func TestAFullDatabase(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := client.Put(t.Context(), "filler"+driver.NewNonce().String(), strings.Repeat("x", 100_000))
 		return err != nil
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	_, err = b.Acquire(t.Context(), request("b"))
 	require.True(t, driver.IsNotApplied(err), "%v", err)
 	outcomes, err := b.Renew(t.Context(), []driver.Grant{g})

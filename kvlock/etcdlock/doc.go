@@ -35,9 +35,10 @@
 //
 // A session that holds a lock also has a key for itself, PREFIX/%/LEASE. The process that owns the session watches
 // this key. etcd deletes all keys of a lease in one transaction. So one watch reports the end of the session for all
-// its locks, as soon as etcd ends the session. A forced release writes the name of the lock's key into the session's
-// key. So the same watch notifies the holder's process of the forced release. The watch ends with the session, or when
-// the locker is closed.
+// its locks, as soon as etcd ends the session. A forced release writes the prefix of the lock's keys into the session's
+// key. So the same watch notifies the holder's process of the forced release. If readers of more than a hundred sessions
+// hold the lock, the others learn of the forced release with their next renewal. The watch ends with the session, or
+// when the locker is closed.
 //
 // # Guarantees
 //
@@ -78,7 +79,8 @@
 // # Lost replies
 //
 // Two acquisitions never have the same key at the same time. So a retry finds the key that the first attempt has put,
-// and the key of an abandoned request can be deleted.
+// and the key of an abandoned request can be deleted. If such a deletion got no reply, etcd may
+// execute it late, so a retry puts another key.
 //
 // If a request on a session got no reply, the session takes no new locks and reuses no key. Each renewal of that
 // session deletes the keys that belong to no known acquisition. So a request that arrives late does not block the

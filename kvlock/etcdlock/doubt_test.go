@@ -131,6 +131,6 @@ func (n *network) late(t *testing.T, b *etcdlock.Backend, session clientv3.Lease
 		defer cancel()
 		_, err := b.Inspect(ctx, r.Key)
 		return err == nil
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 30*time.Second, 10*time.Millisecond)
 	return driver.Token(put.Header.Revision)
 }

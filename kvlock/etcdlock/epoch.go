@@ -20,29 +20,12 @@ import (
 // lock at the same time. The release of the last share deletes the key, too. If the last reader dies, the key remains
 // until the next exclusive grant or Prune. A later reader may then get the same token again, because nobody else has
 // held the lock meanwhile.
-const epochMark = "%epoch"
 
-// epochKey returns the key of the lock's epoch.
-func (b *Backend) epochKey(key driver.Key) string {
-	return b.under(key.Namespace) + escaper.Replace(key.Name) + "/" + epochMark
-}
-
-// epoch returns the operation that reads the epoch of a lock. The function epochOf decodes its reply.
-func (b *Backend) epoch(key driver.Key) clientv3.Op { return clientv3.OpGet(b.epochKey(key)) }
-
-// join returns two operations for a transaction that puts an entry. If there is no epoch, and the condition is true at
-// the start of the transaction, the first operation puts the key of a new epoch. The second operation reads the epoch.
-func (b *Backend) join(key driver.Key, condition ...clientv3.Cmp) []clientv3.Op {
-	none := append(condition, clientv3.Compare(clientv3.CreateRevision(b.epochKey(key)), "=", 0))
-	return []clientv3.Op{clientv3.OpTxn(none, []clientv3.Op{clientv3.OpPut(b.epochKey(key), "")}, nil), b.epoch(key)}
-}
-
-// epochOf decodes the reply of operation n, which reads an epoch. It returns zero if there is no epoch.
-func epochOf(reply *clientv3.TxnResponse, n int) driver.Token {
-	if kvs := reply.Responses[n].GetResponseRange().Kvs; len(kvs) > 0 {
-		return parseEpoch(kvs[0])
-	}
-	return 0
+// join returns the operation that begins an epoch, in a transaction that puts the key of a reader. It does so if there is
+// no epoch, and if the condition is true at the start of the transaction.
+func (b *Backend) join(key driver.Key, condition ...clientv3.Cmp) clientv3.Op {
+	none := append(condition, absent(b.epochKey(key)))
+	return clientv3.OpTxn(none, []clientv3.Op{clientv3.OpPut(b.epochKey(key), "")}, nil)
 }
 
 // parseEpoch returns the token in the key of an epoch. The value is empty if the transaction that put the key also put
@@ -55,39 +38,33 @@ func parseEpoch(kv *mvccpb.KeyValue) driver.Token {
 	return driver.Token(token)
 }
 
-// settle grants the lock to an entry that no other entry blocks any longer, and returns the grant's token. The
-// parameter revision is the entry's create revision. The parameter epoch is the token of the epoch, or zero if there
-// is none. The caller has read both in one transaction.
+// settle grants the lock to an entry that no other key blocks any longer, and returns the grant's token. The parameter
+// revision is the create revision of the entry's key. The parameter epoch is the token of the epoch, or zero if there is
+// none. The caller has read both in one transaction.
 //
 // An exclusive grant ends the epoch, if there is one. A shared grant gets the token of the epoch, or begins an epoch
 // if there is none. settle sends a request only if it has to end or begin an epoch.
-func (b *Backend) settle(ctx context.Context, r driver.Request, entry string, revision int64, epoch driver.Token) (driver.Token, error) {
-	at := b.epochKey(r.Key)
-	on := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(entry), "=", revision)}
-	var then, otherwise []clientv3.Op
+func (b *Backend) settle(ctx context.Context, e *entry, revision int64, epoch driver.Token) (driver.Token, error) {
+	key := b.epochKey(e.key)
+	change := clientv3.OpDelete(key)
 	switch {
-	case r.Shared && epoch != 0:
+	case e.shared && epoch != 0:
 		return epoch, nil
-	case r.Shared:
-		on = append(on, clientv3.Compare(clientv3.CreateRevision(at), "=", 0))
-		then = []clientv3.Op{clientv3.OpPut(at, strconv.FormatInt(revision, 10))}
-		otherwise = []clientv3.Op{b.epoch(r.Key), clientv3.OpGet(entry, clientv3.WithKeysOnly())}
+	case e.shared: // another reader may begin the epoch first; then use its token
+		begin := clientv3.OpPut(key, strconv.FormatInt(revision, 10))
+		change = clientv3.OpTxn([]clientv3.Cmp{absent(key)}, []clientv3.Op{begin}, nil)
 	case epoch == 0:
 		return driver.Token(revision), nil
-	default:
-		then = []clientv3.Op{clientv3.OpDelete(at)}
 	}
-	reply, err := b.commit(ctx, on, then, otherwise)
+	reply, err := b.commit(ctx, []clientv3.Cmp{created(e.path, revision)}, []clientv3.Op{change, b.marks(e.key)}, nil)
 	switch {
 	case err != nil:
 		return 0, err
-	case reply.Succeeded:
-		return driver.Token(revision), nil
-	case r.Shared:
-		found := reply.Responses[1].GetResponseRange().Kvs
-		if len(found) > 0 && found[0].CreateRevision == revision {
-			return epochOf(reply, 0), nil // another reader has begun the epoch, so use its token
-		}
+	case !reply.Succeeded:
+		return 0, driver.NotApplied(errEntryLost)
+	case e.shared:
+		_, epoch = b.marksOf(reply)
+		return epoch, nil
 	}
-	return 0, driver.NotApplied(errEntryLost)
+	return driver.Token(revision), nil
 }

@@ -14,7 +14,6 @@ var (
 	errForced    = errors.New("etcdlock: an operator forced the release")
 	errEntryLost = errors.New("etcdlock: the waiter's key in the queue was deleted")
 	errSilent    = errors.New("etcdlock: etcd has not answered for one TTL")
-	errBusy      = errors.New("etcdlock: another call for this acquisition is running")
 )
 
 // permanent lists the errors that a retry cannot fix.
@@ -24,7 +23,7 @@ var permanent = []error{
 }
 
 // refusedFor lists the errors that prove that the server changed nothing. ErrNoSpace is not in the list, because a
-// request with that error may have been executed: see undo.
+// request with that error may have been executed: see onSession.
 var refusedFor = []error{rpctypes.ErrNoLeader, rpctypes.ErrLeaderChanged, rpctypes.ErrTooManyRequests, rpctypes.ErrRequestTooLarge}
 
 // classify marks err as permanent if a retry cannot fix it, and as not applied if the write certainly had no effect.

@@ -15,8 +15,8 @@ func (b *Backend) Queue(key driver.Key) string { return b.queue(key) }
 func (b *Backend) EntryOf(nonce driver.Nonce) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.holds[nonce]; h != nil {
-		return h.entry
+	if e := b.entries[nonce]; e != nil {
+		return e.path
 	}
 	return ""
 }
@@ -25,9 +25,9 @@ func (b *Backend) EntryOf(nonce driver.Nonce) string {
 func (b *Backend) Known() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known := len(b.holds) + len(b.busy)
-	for _, p := range b.places {
-		known += len(p.session.used)
+	known := len(b.entries)
+	for _, p := range b.openers {
+		known += len(p.session.entries)
 	}
 	return known
 }
@@ -35,7 +35,7 @@ func (b *Backend) Known() int {
 // Age returns how long ago the last request that renewed the session of an acquisition was sent.
 func (b *Backend) Age(nonce driver.Nonce) time.Duration {
 	b.mu.Lock()
-	s := b.holds[nonce].session
+	s := b.entries[nonce].session
 	b.mu.Unlock()
 	return b.age(s)
 }

@@ -29,9 +29,9 @@ func (b *Backend) Guard(lease *rowlock.Lease) (clientv3.Cmp, error) {
 		return clientv3.Cmp{}, err
 	}
 	key := driver.Key{Namespace: lease.Namespace(), Name: lease.Name()}
-	h := b.held(driver.Grant{Key: key, Nonce: lease.Nonce(), Token: lease.Token(), Shared: lease.Shared()})
-	if h == nil {
+	e, h := b.held(driver.Grant{Key: key, Nonce: lease.Nonce(), Token: lease.Token(), Shared: lease.Shared()})
+	if e == nil {
 		return clientv3.Cmp{}, fmt.Errorf("etcdlock: Guard: the lease on %q has ended, or was granted by another Backend", lease.Name())
 	}
-	return b.granted(h), nil
+	return created(e.path, h.revision), nil
 }

@@ -1,9 +1,12 @@
 package etcdlock
 
 import (
+	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
@@ -24,7 +27,6 @@ import (
 
 const (
 	mark          = "%-"
-	tickMark      = "%done"
 	exclusiveMark = "x-"
 	sharedMark    = "s-"
 )
@@ -39,18 +41,21 @@ func (b *Backend) under(namespace string) string {
 	return b.prefix + "/" + escaper.Replace(namespace) + "/"
 }
 
-// queue returns the prefix of the keys of one lock. The oldest keys belong to the holders, and the other keys to the
-// waiters.
-func (b *Backend) queue(key driver.Key) string {
-	return b.under(key.Namespace) + escaper.Replace(key.Name) + "/" + mark
+// lock returns the prefix of all keys of one lock.
+func (b *Backend) lock(key driver.Key) string {
+	return b.under(key.Namespace) + escaper.Replace(key.Name) + "/"
 }
 
-// tickKey returns the key of the lock's tick.
-func (b *Backend) tickKey(key driver.Key) string {
-	return b.under(key.Namespace) + escaper.Replace(key.Name) + "/" + tickMark
-}
+// queue returns the prefix of the queue of one lock.
+func (b *Backend) queue(key driver.Key) string { return b.lock(key) + mark }
 
-// barrier returns the prefix of the keys that block a later request. All keys of the lock block an exclusive request.
+// shares returns the prefix of the keys of all shared requests for a lock.
+func (b *Backend) shares(key driver.Key) string { return b.queue(key) + sharedMark }
+
+func (b *Backend) tickKey(key driver.Key) string  { return b.lock(key) + tickMark }
+func (b *Backend) epochKey(key driver.Key) string { return b.lock(key) + epochMark }
+
+// barrier returns the prefix of the keys that block a later request. All keys of the queue block an exclusive request.
 // Only exclusive keys block a shared request.
 func (b *Backend) barrier(r driver.Request) string {
 	if r.Shared {
@@ -59,32 +64,40 @@ func (b *Backend) barrier(r driver.Request) string {
 	return b.queue(r.Key)
 }
 
-// shares returns the prefix of the keys of all shared requests for a lock.
-func (b *Backend) shares(key driver.Key) string { return b.queue(key) + sharedMark }
-
-// entry returns the key for request r on session s, with the given NUMBER.
-func (b *Backend) entry(r driver.Request, s *session, number int) string {
+// path returns the key for request r on session s, with the given NUMBER.
+func (b *Backend) path(r driver.Request, s *session, number int) string {
 	kind := exclusiveMark
 	if r.Shared {
 		kind = sharedMark
 	}
-	return fmt.Sprintf("%s%s%016x-%d", b.queue(r.Key), kind, int64(s.id), number)
+	return b.queue(r.Key) + kind + s.name + "-" + strconv.Itoa(number)
 }
 
-// isExclusive reports whether the key of an entry belongs to an exclusive request.
-func isExclusive(entry string) bool {
-	return strings.HasPrefix(entry[strings.LastIndex(entry, "/")+1:], mark+exclusiveMark)
+// isExclusive reports whether a key of a queue belongs to an exclusive request.
+func isExclusive(kv *mvccpb.KeyValue) bool {
+	return bytes.HasPrefix(kv.Key[bytes.LastIndexByte(kv.Key, '/')+1:], []byte(mark+exclusiveMark))
+}
+
+// absent returns the comparison that is true while key does not exist.
+func absent(key string) clientv3.Cmp { return created(key, 0) }
+
+// created returns the comparison that is true while key exists with this create revision.
+func created(key string, revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(key), "=", revision)
 }
 
 // sessionKey returns the key that is watched for a session. It is in no queue, also not in one of a backend with
 // another prefix. No escaped namespace is a single percent sign, and the last part of this key does not begin with the
 // mark "%-".
 func (b *Backend) sessionKey(lease clientv3.LeaseID) string {
-	return fmt.Sprintf("%s/%%/%016x", b.prefix, int64(lease))
+	return b.prefix + "/%/" + leaseName(lease)
 }
 
-// parse returns the lock to which a key belongs, and the last part of the key: the mark of a tick or of an epoch, or an
-// entry of the queue.
+// leaseName returns LEASE, the text of a lease's id.
+func leaseName(lease clientv3.LeaseID) string { return fmt.Sprintf("%016x", int64(lease)) }
+
+// parse returns the lock to which a key belongs, and the last part of the key: the mark of a tick or of an epoch, or a
+// part that begins with "%-".
 func (b *Backend) parse(path string) (key driver.Key, last string, ok bool) {
 	rest, ok := strings.CutPrefix(path, b.prefix+"/")
 	parts := strings.Split(rest, "/")

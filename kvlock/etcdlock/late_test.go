@@ -24,7 +24,7 @@ func TestAWaiterDeletesALateEntry(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { _, err := inQueue(b, ctx, waiting); ended <- err }()
-		require.Eventually(t, func() bool { return entries(t, n, waiting.Key) == 2 }, 10*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return entries(t, n, waiting.Key) == 2 }, 30*time.Second, 5*time.Millisecond)
 		keys, err := n.direct.Get(t.Context(), n.watching.Queue(waiting.Key), clientv3.WithLastCreate()...)
 		require.NoError(t, err)
 		session := clientv3.LeaseID(keys.Kvs[0].Lease)

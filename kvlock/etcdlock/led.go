@@ -18,7 +18,7 @@ import (
 // (ErrLeaderChanged). A server never answers a write with ErrLeaderChanged (requestCurrentIndex in server/etcdserver).
 func led[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
 	const limit, pause = 5 * time.Second, 20 * time.Millisecond
-	ctx = clientv3.WithRequireLeader(ctx)
+	ctx = clientv3.WithRequireLeader(undated{ctx})
 	began := time.Now()
 	for {
 		reply, err := request(ctx)
@@ -28,6 +28,14 @@ func led[T any](ctx context.Context, request func(context.Context) (T, error)) (
 		}
 	}
 }
+
+// undated is a context that hides its deadline but ends with its parent. gRPC would send the deadline to the server.
+// The server would then make a timer and a context for each request, which takes as long as the comparison in a
+// release. The server does not need the deadline, because a client that gives up cancels its request, and etcd has its
+// own limit for each request.
+type undated struct{ context.Context }
+
+func (undated) Deadline() (deadline time.Time, ok bool) { return deadline, false }
 
 // commit sends a transaction with the function led.
 func (b *Backend) commit(ctx context.Context, on []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
@@ -42,6 +50,7 @@ func (b *Backend) get(ctx context.Context, key string, opts ...clientv3.OpOption
 }
 
 // delete sends an unconditional deletion with the function led.
-func (b *Backend) delete(ctx context.Context, key string) (*clientv3.DeleteResponse, error) {
-	return led(ctx, func(ctx context.Context) (*clientv3.DeleteResponse, error) { return b.client.Delete(ctx, key) })
+func (b *Backend) delete(ctx context.Context, key string) error {
+	_, err := led(ctx, func(ctx context.Context) (*clientv3.DeleteResponse, error) { return b.client.Delete(ctx, key) })
+	return err
 }

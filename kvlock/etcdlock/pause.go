@@ -9,24 +9,21 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Pause detaches the entry of g from its lease, so that the entry outlives every session. The entry stays at the head
-// of the queue, and keeps its revision, which is its token. The session does not reuse the entry's key.
+// Pause detaches the key of g from its lease, so that the key outlives every session. The key stays at the head
+// of the queue, and keeps its revision, which is its token. The session does not use the key again.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
 	}
-	paused := driver.Grant{Nonce: as, Token: g.Token}
-	b.mu.Lock()
-	before := b.paused.has(paused)
-	b.mu.Unlock()
-	h := b.held(g)
-	switch {
-	case before:
+	paused := ending{as, g.Token}
+	if b.hasEnded(paused) {
 		return nil
-	case h == nil || g.Shared: // a shared lock cannot be paused, because its other holders would keep it
+	}
+	e, h := b.held(g)
+	if e == nil || g.Shared { // a shared lock cannot be paused, because its other holders would keep it
 		return driver.ErrNotHeld
 	}
-	reply, err := b.commit(undated{ctx}, []clientv3.Cmp{b.granted(h)}, []clientv3.Op{clientv3.OpPut(h.entry, "", clientv3.WithIgnoreValue())}, nil)
+	reply, err := b.commit(ctx, []clientv3.Cmp{created(e.path, h.revision)}, []clientv3.Op{clientv3.OpPut(e.path, "", clientv3.WithIgnoreValue())}, nil)
 	switch {
 	case err != nil:
 		return classify(err)
@@ -35,7 +32,8 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.holds, g.Nonce)
-	b.paused.add(paused)
+	b.ended.Put(paused, struct{}{})
+	b.strike(e)
+	e.session.entries[e.path] = nil // the key still exists
 	return nil
 }

@@ -38,7 +38,7 @@ func TestNoOrphanAtTheHeadOfTheQueue(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, _ = b.Renew(t.Context(), []driver.Grant{kept})
 			return entries(t, n, r.Key) == 0
-		}, 10*time.Second, 10*time.Millisecond)
+		}, 30*time.Second, 10*time.Millisecond)
 		outcomes, err := b.Renew(t.Context(), []driver.Grant{kept})
 		require.NoError(t, err)
 		require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
@@ -146,12 +146,12 @@ func TestSessionExpiryWhileWaiting(t *testing.T) {
 			got <- lease
 		}()
 		key := driver.Key{Name: "a"}
-		require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 30*time.Second, time.Millisecond)
 		reply, err := n.direct.Get(t.Context(), n.watching.Queue(key), clientv3.WithLastCreate()...)
 		require.NoError(t, err)
 		_, err = n.direct.Revoke(t.Context(), clientv3.LeaseID(reply.Kvs[0].Lease))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond, "the waiter has a new entry")
+		require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 30*time.Second, time.Millisecond, "the waiter has a new entry")
 		require.NoError(t, first.Release(t.Context()))
 		require.NotNil(t, <-got)
 	})

@@ -139,7 +139,7 @@ func TestOnlyOneOfAHundredWaitersWakes(t *testing.T) {
 			r.TTL = time.Hour // without being woken, a waiter checks the queue only after a quarter of the TTL
 			waiters[i] = queued(t, n, b, ctx, r)
 		}
-		require.Eventually(t, func() bool { return n.metric(watches) == many+1 }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return n.metric(watches) == many+1 }, 30*time.Second, 10*time.Millisecond)
 		before := n.metric(txns)
 		require.NoError(t, n.Expire(ctx, r.Key))
 		require.NoError(t, <-waiters[0])
@@ -184,7 +184,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 				mu.Unlock()
 				assert.NoError(t, b.Release(t.Context(), g))
 			})
-			require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 30*time.Second, time.Millisecond)
 		}
 		require.NoError(t, n.watching.Release(t.Context(), g))
 		group.Wait()
@@ -226,7 +226,7 @@ func TestCompactionWhileWaiting(t *testing.T) {
 		b, err := n.open()
 		require.NoError(t, err)
 		waits := queued(t, n, b, t.Context(), request("a"))
-		require.Eventually(t, func() bool { return n.metric(watches) == 2 }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return n.metric(watches) == 2 }, 30*time.Second, 10*time.Millisecond)
 		require.NoError(t, n.Cut(b))
 		require.NoError(t, n.watching.Release(t.Context(), g))
 		var last int64

@@ -12,8 +12,23 @@ import (
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Release deletes the entry of g if the entry still exists as it was granted. The same transaction records the tick of
-// g. The release of the last share deletes the lock's epoch.
+// ending identifies a released grant, or a pause by its own nonce and the token of the grant that it replaced.
+type ending struct {
+	nonce driver.Nonce
+	token driver.Token
+}
+
+// hasEnded reports whether an earlier release or pause has succeeded, so that a repeated one succeeds again.
+func (b *Backend) hasEnded(e ending) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, known := b.ended.Get(e)
+	return known
+}
+
+// Release deletes the key of g if the key still exists as it was granted. The same transaction records the tick of g. The
+// release of the last share deletes the lock's epoch. If g has token zero, Release deletes the key whatever its revision
+// is. Such a key may belong to a waiter, so Release then neither records a tick nor ends the epoch.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if g.Shared { // several readers hold the lock, so they record no ticks
 		g.Done = ""
@@ -21,96 +36,70 @@ func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
 	if err := oneline.Join(b.err, ctx.Err()); err != nil {
 		return driver.NotApplied(err)
 	}
-	if b.wasReleased(g) {
+	if b.hasEnded(ending{g.Nonce, g.Token}) {
 		return nil
 	}
-	h := b.find(g)
-	if h == nil {
+	e, h := b.held(g)
+	if e == nil {
 		return driver.ErrNotHeld
 	}
-	deleted, last, err := b.remove(undated{ctx}, h, g)
-	if err != nil {
-		if g.Done != "" && errors.Is(err, rpctypes.ErrNoSpace) {
-			return b.removeAlone(ctx, h, g, err)
-		}
+	err := b.remove(ctx, e, h, g)
+	switch {
+	case err == nil && g.Token != 0:
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.ended.Put(ending{g.Nonce, g.Token}, struct{}{})
+		b.strike(e)
+	case err == nil, errors.Is(err, driver.ErrNotHeld):
+		b.forget(e)
+	case g.Done != "" && errors.Is(err, rpctypes.ErrNoSpace):
+		return b.removeAlone(ctx, e, h, g, err)
+	default:
 		if err = classify(err); !driver.IsNotApplied(err) {
-			b.mu.Lock()
-			h.leaving = true
-			h.session.doubted = true
-			b.mu.Unlock()
-		}
-		return err
-	}
-	if !deleted && (g.Done == "" || last.Token != g.Token) {
-		if err := b.deletedBefore(ctx, h, g); err != nil {
-			if errors.Is(err, driver.ErrNotHeld) {
-				b.forget(g)
-			}
-			return err
+			b.leaves(e)
 		}
 	}
-	b.forget(g)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if g.Token != 0 {
-		b.released.add(g)
-	}
-	return nil
+	return err
 }
 
-func (b *Backend) wasReleased(g driver.Grant) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return g.Token != 0 && b.released.has(g)
-}
-
-// remove deletes the entry of g and records the tick of g, if the entry exists as it was granted. It reports whether
-// the entry was deleted. If the entry was not deleted and g has a tick, remove also returns the lock's last tick. If g
-// has token zero, remove deletes the entry whatever its revision is. Such an entry may belong to a waiter, so remove
-// then neither records a tick nor ends the epoch.
-func (b *Backend) remove(ctx context.Context, h *hold, g driver.Grant) (deleted bool, last tick, err error) {
+// remove sends the request that deletes the key of e. It returns driver.ErrNotHeld if the key did not exist as it was
+// granted, unless an earlier request of this release, which got no answer, has deleted it.
+func (b *Backend) remove(ctx context.Context, e *entry, h hold, g driver.Grant) error {
 	if g.Token == 0 {
-		reply, err := b.delete(ctx, h.entry)
-		return err == nil && reply.Deleted > 0, tick{}, err
+		return b.delete(ctx, e.path)
 	}
-	then, otherwise := []clientv3.Op{clientv3.OpDelete(h.entry)}, []clientv3.Op(nil)
+	then, otherwise := []clientv3.Op{clientv3.OpDelete(e.path)}, []clientv3.Op(nil)
 	if g.Shared { // etcd evaluates this comparison before the deletion, so the condition is that no share other than g exists
-		last := clientv3.Compare(clientv3.CreateRevision(b.shares(g.Key)), "=", b.revision(h)).WithPrefix()
+		last := created(b.shares(g.Key), h.revision).WithPrefix()
 		then = append(then, clientv3.OpTxn([]clientv3.Cmp{last}, []clientv3.Op{clientv3.OpDelete(b.epochKey(g.Key))}, nil))
 	}
 	if g.Done != "" {
-		then, otherwise = append(then, b.record(g)), []clientv3.Op{b.recorded(g.Key)}
+		then, otherwise = append(then, b.record(g)), []clientv3.Op{b.marks(g.Key)}
 	}
-	reply, err := b.commit(ctx, []clientv3.Cmp{b.granted(h)}, then, otherwise)
-	if err == nil && !reply.Succeeded && g.Done != "" {
-		last = tickOf(reply, 0)
+	reply, err := b.commit(ctx, []clientv3.Cmp{created(e.path, h.revision)}, then, otherwise)
+	switch {
+	case err != nil || reply.Succeeded:
+		return err
+	case g.Done != "":
+		if last, _ := b.marksOf(reply); last.Token == g.Token {
+			return nil
+		}
+	case h.leaving: // the end of the session would also have deleted the key
+		if err := b.beat(ctx, e.session); !errors.Is(err, errLeaseLost) {
+			return err
+		}
 	}
-	return err == nil && reply.Succeeded, last, err
+	return driver.ErrNotHeld
 }
 
-// removeAlone deletes the entry of g without recording the tick, because etcd has no space for the tick. A deletion
-// needs no space. The request that failed with err may have been executed (see undo), so the outcome of the release is
+// removeAlone deletes the key of e without recording the tick, because etcd has no space for the tick. A deletion needs
+// no space. The request that failed with err may have been executed (see onSession), so the outcome of the release is
 // unknown.
-func (b *Backend) removeAlone(ctx context.Context, h *hold, g driver.Grant, err error) error {
-	alone := g
-	alone.Done = ""
-	if _, _, failed := b.remove(undated{ctx}, h, alone); failed != nil {
+func (b *Backend) removeAlone(ctx context.Context, e *entry, h hold, g driver.Grant, err error) error {
+	g.Done = ""
+	if b.remove(ctx, e, h, g) != nil {
 		return err
 	}
-	b.forget(g)
+	b.forget(e)
 	return fmt.Errorf("etcdlock: the release of %q may have recorded no tick: %w", g.Key, err)
-}
-
-// deletedBefore returns nil if an earlier release of g, which got no answer, has deleted the missing entry. It checks
-// that the session still lives, because the end of the session also deletes the entry. If g has a tick, it returns
-// driver.ErrNotHeld, because the caller has found that no release recorded the tick.
-func (b *Backend) deletedBefore(ctx context.Context, h *hold, g driver.Grant) error {
-	if !b.isLeaving(h) || g.Done != "" {
-		return driver.ErrNotHeld
-	}
-	err := b.beat(ctx, h.session)
-	if errors.Is(err, errLeaseLost) {
-		return driver.ErrNotHeld
-	}
-	return err
 }

@@ -39,7 +39,7 @@ func TestARestoredSnapshot(t *testing.T) {
 	require.Eventually(t, func() bool { // retries until the client has reconnected
 		outcomes, err = b.Renew(t.Context(), []driver.Grant{kept, lost})
 		return err == nil && outcomes[0] != driver.Unknown && outcomes[1] != driver.Unknown
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 30*time.Second, 10*time.Millisecond)
 	require.Equal(t, []driver.Outcome{driver.Renewed, driver.Lost}, outcomes)
 	next, err := b.Acquire(t.Context(), request("lost"))
 	require.NoError(t, err)

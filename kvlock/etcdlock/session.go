@@ -8,27 +8,28 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/rowlock/rowlock/driver"
 )
 
 // session is one etcd lease, which any number of locks use. A session has no goroutine that renews it. Three kinds of
 // calls renew a session: renewals of its locks, waits, and acquisitions that need more of its TTL. An unused session
 // ends after its TTL.
 type session struct {
-	id  clientv3.LeaseID
-	ttl time.Duration   // the TTL that etcd granted
-	ctx context.Context // ends when the lease is known to have ended
-	end context.CancelCauseFunc
+	id   clientv3.LeaseID
+	name string          // the text of id in keys
+	ttl  time.Duration   // the TTL that etcd granted
+	ctx  context.Context // ends when the lease is known to have ended
+	end  context.CancelCauseFunc
 
 	// Guarded by Backend.mu.
-	proven  time.Time       // when the last answered request was sent that made or renewed the lease
-	doubted bool            // a request got no reply, so the session may have an entry that the backend does not know
-	used    map[string]bool // entries that exist, or may exist
+	proven  time.Time         // when the last answered request was sent that made or renewed the lease
+	doubted bool              // a request got no answer, and etcd may execute it late
+	entries map[string]*entry // by key; nil for a key that may exist and belongs to no known acquisition
+	limit   *time.Timer       // calls giveUp
 }
 
-// place holds the session that new locks use. The backend has one place for each length of an etcd lease.
-type place struct {
+// opener keeps the session that new locks use, and the turn to open the next one. The backend has one opener for each
+// length of an etcd lease.
+type opener struct {
 	turn    chan struct{} // held by the goroutine that makes or renews the session
 	session *session      // nil until the first lock
 }
@@ -43,23 +44,23 @@ func seconds(ttl time.Duration) int64 {
 func (b *Backend) session(ctx context.Context, ttl time.Duration) (*session, error) {
 	length := seconds(ttl)
 	b.mu.Lock()
-	p := b.places[length]
-	if p == nil {
-		p = &place{turn: make(chan struct{}, 1)}
-		b.places[length] = p
+	o := b.openers[length]
+	if o == nil {
+		o = &opener{turn: make(chan struct{}, 1)}
+		b.openers[length] = o
 	}
-	s := p.session
+	s := o.session
 	b.mu.Unlock()
 	if b.usable(s) && b.fresh(s, ttl) {
 		return s, nil
 	}
 	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	s = p.session
+	s = o.session
 	if b.usable(s) {
 		err := b.ensure(ctx, s, ttl)
 		if err == nil || s.ctx.Err() == nil {
@@ -71,12 +72,15 @@ func (b *Backend) session(ctx context.Context, ttl time.Duration) (*session, err
 	if err != nil {
 		return nil, b.why(ctx, err)
 	}
-	s = &session{id: granted.ID, ttl: time.Duration(granted.TTL) * time.Second, proven: sent, used: make(map[string]bool)}
+	s = &session{
+		id: granted.ID, name: leaseName(granted.ID), ttl: time.Duration(granted.TTL) * time.Second,
+		proven: sent, entries: make(map[string]*entry),
+	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p.session = s
-	b.forgetOld()
+	o.session = s
+	s.limit = time.AfterFunc(2*s.ttl, func() { b.giveUp(s) })
 	return s, nil
 }
 
@@ -113,7 +117,8 @@ func (b *Backend) ensure(ctx context.Context, s *session, ttl time.Duration) err
 }
 
 // beat renews the session s for its full TTL from now. If etcd no longer has the lease, beat ends s. The client's
-// method KeepAliveOnce is not used, because it loops without a delay while there is no connection.
+// method KeepAliveOnce is not used, because it loops without a delay while there is no connection. A renewal also keeps
+// unknown keys of a doubted session alive, so beat sweeps such a session.
 func (b *Backend) beat(ctx context.Context, s *session) error {
 	if s.ctx.Err() != nil {
 		return errLeaseLost
@@ -128,9 +133,13 @@ func (b *Backend) beat(ctx context.Context, s *session) error {
 		return err
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if sent.After(s.proven) {
 		s.proven = sent
+	}
+	doubted := s.doubted
+	b.mu.Unlock()
+	if doubted {
+		b.sweep(ctx, s)
 	}
 	return nil
 }
@@ -172,22 +181,57 @@ func (b *Backend) why(ctx context.Context, err error) error {
 func (b *Backend) drop(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for nonce, h := range b.holds {
-		if h.session == s {
-			delete(b.holds, nonce)
-			h.end(errLeaseLost)
+	s.end(errLeaseLost)
+	for _, e := range s.entries {
+		if e != nil {
+			b.strike(e)
+			e.end(errLeaseLost)
 		}
 	}
-	s.end(errLeaseLost)
 }
 
-// doubt records that a request that puts an entry on s got no answer. New locks then use another session, and renewals
-// of s delete entries that belong to no known acquisition.
-func (b *Backend) doubt(r driver.Request, s *session) {
+// giveUp ends a session that etcd has not confirmed for twice its TTL. Such a session is unused, or etcd does not
+// answer.
+func (b *Backend) giveUp(s *session) {
+	b.mu.Lock()
+	left := 2*s.ttl - time.Since(s.proven)
+	if left > 0 {
+		s.limit.Reset(left)
+	}
+	b.mu.Unlock()
+	if left <= 0 {
+		b.drop(s)
+	}
+}
+
+// sweep deletes the keys of a doubted session that belong to no known acquisition. etcd may execute a request after its
+// caller has given up, and the key would then live as long as the session. New locks use another session, and a doubted
+// session uses no key twice. sweep does not delete a paused key.
+func (b *Backend) sweep(ctx context.Context, s *session) {
+	lease, err := b.client.TimeToLive(ctx, s.id, clientv3.WithAttachedKeys())
+	if err != nil {
+		return // the next renewal retries
+	}
+	for _, key := range lease.Keys {
+		if key := string(key); key != b.sessionKey(s.id) && b.abandon(s, key) {
+			unpaused := clientv3.Compare(clientv3.LeaseValue(key), "=", s.id)
+			_, _ = b.commit(ctx, []clientv3.Cmp{unpaused}, []clientv3.Op{clientv3.OpDelete(key)}, nil)
+		}
+	}
+}
+
+// abandon reports whether key may be deleted, because it belongs to no running request and to no grant. It then also
+// removes the record of the acquisition, so that a retry puts another key.
+func (b *Backend) abandon(s *session, key string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.doubted = true
-	if h := b.holds[r.Nonce]; h != nil {
-		h.doubted = true
+	e := s.entries[key]
+	if e == nil {
+		return true
 	}
+	if e.running || e.token != 0 && !e.leaving {
+		return false
+	}
+	b.strike(e)
+	return true
 }

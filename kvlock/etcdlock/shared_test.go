@@ -100,7 +100,7 @@ func TestKeysAreUsedAgain(t *testing.T) {
 		gone := queuedGrant(t, n, b, ctx, request("a"))
 		// The key of a cancelled request is not reused, so the requests of both waiters must have been answered before
 		// one of them is cancelled.
-		require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == 3 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return metric(t, s.DSN, watches) == 3 }, 30*time.Second, time.Millisecond)
 		cancel()
 		require.Error(t, (<-gone).err)
 		_, err = b.Acquire(t.Context(), request("a"))
@@ -142,6 +142,6 @@ func queuedGrant(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Cont
 		g, err := inQueue(b, ctx, r)
 		done <- result{g, err}
 	}()
-	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 30*time.Second, time.Millisecond)
 	return done
 }

@@ -68,7 +68,7 @@ func (k keys) Delete(ctx context.Context, key string, opts ...clientv3.OpOption)
 
 // Promise 1 of docs/guarantees.md: after a request without a reply, the next renewal of the session performs a sweep: it
 // deletes entries that belong to no known acquisition. The sweep never deletes the entry of a grant. This is true even
-// if an earlier acquisition reuses a key that the sweep has read.
+// if another acquisition has used the same session before, and its key was released during the sweep.
 func TestASweepDeletesNoGrant(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -95,7 +95,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 		_, _ = b.Acquire(before{doubt, unanswered}, asked("unanswered"))
 	}()
 	<-unanswered.reached
-	require.Eventually(t, func() bool { return b.Age(kept.Nonce) > 1100*time.Millisecond }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.Age(kept.Nonce) > 1100*time.Millisecond }, 30*time.Second, 10*time.Millisecond)
 	granted := make(chan error, 1)
 	go func() { // this acquisition has chosen the session, and renews the session before it puts an entry
 		_, err := b.Acquire(before{ctx, beat}, asked("x"))
@@ -125,4 +125,45 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 	var held *driver.Held
 	_, err = other.Acquire(ctx, asked("x"))
 	require.ErrorAs(t, err, &held, "the lock was granted twice")
+}
+
+// A sweep has read a late entry, and before it decides about the entry, a retry of the same acquisition is granted the
+// lock with it. The sweep then leaves the entry.
+func TestASweepLeavesARetry(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	unanswered, list := newStop(), newStop()
+	client, direct := connect(t, server(t)), connect(t, server(t))
+	client.Lease = leases{client.Lease, list}
+	b := etcdlock.New(client, prefix())
+	holding, late := request("kept"), request("late")
+	holding.TTL, late.TTL = 160*time.Second, 160*time.Second // the session's TTL is 180 s, so the retry does not renew the session
+	kept, err := b.Acquire(ctx, holding)
+	require.NoError(t, err)
+	entry, err := direct.Get(ctx, b.EntryOf(kept.Nonce))
+	require.NoError(t, err)
+
+	doubt, giveUp := context.WithCancel(ctx)
+	go func() {
+		<-unanswered.reached
+		giveUp()
+	}()
+	_, err = b.Acquire(before{doubt, unanswered}, late)
+	require.False(t, err == nil || driver.IsNotApplied(err), "%v", err)
+	_, err = direct.Put(ctx, b.EntryOf(late.Nonce), "{}", clientv3.WithLease(clientv3.LeaseID(entry.Kvs[0].Lease)))
+	require.NoError(t, err)
+	renewed := make(chan error, 1)
+	go func() {
+		_, err := b.Renew(ctx, []driver.Grant{kept})
+		renewed <- err
+	}()
+	<-list.reached
+	g, err := b.Acquire(ctx, late)
+	require.NoError(t, err)
+	close(list.goOn)
+	require.NoError(t, <-renewed)
+	outcomes, err := b.Renew(ctx, []driver.Grant{g})
+	require.NoError(t, err)
+	require.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
 }

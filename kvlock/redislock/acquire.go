@@ -14,12 +14,7 @@ import (
 // Acquire implements [driver.Backend]. It sends one request. The client or the caller may repeat the request, because
 // the server recognizes the nonce.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	g, err := do(ctx, b, func(ctx context.Context) (driver.Grant, error) { return b.acquire(ctx, r) })
-	var held *driver.Held
-	if err != nil && !errors.As(err, &held) {
-		err = redisbase.Describe(ctx, pkg, "acquire", r.Key, err)
-	}
-	return g, err
+	return do(ctx, b, "acquire", r.Key, func(ctx context.Context) (driver.Grant, error) { return b.acquire(ctx, r) })
 }
 
 func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
@@ -48,19 +43,24 @@ func (b *Backend) acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 	return g, nil
 }
 
-// grantOf decodes the reply to the request r.
+// grantOf decodes the reply to the request r. A grant is the token, and with it the last tick if the lock has one.
+// Anything else is a refusal.
 func grantOf(r driver.Request, cmd *redis.Cmd) (driver.Grant, error) {
-	token, tick, ok := granted(cmd)
-	if !ok {
-		a, err := redisbase.Read(cmd)
-		if err != nil {
-			return driver.Grant{}, err
-		}
-		return driver.Grant{}, a.Held()
+	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared}
+	reply := cmd.Val()
+	if pair, two := reply.([]any); two && len(pair) == 2 {
+		reply = pair[0]
+		g.Done, _ = pair[1].(string)
 	}
-	return driver.Grant{
-		Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Shared: r.Shared, Done: tick,
-	}, nil
+	if token, ok := reply.(int64); ok {
+		g.Token = driver.Token(token)
+		return g, nil
+	}
+	a, err := redisbase.Read(cmd)
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	return driver.Grant{}, a.Held()
 }
 
 // ask returns the call that requests the lock. The parameter waiter is the id of this process in the queue, or "".
@@ -79,15 +79,4 @@ func (b *Backend) ask(r driver.Request, waiter string) redisbase.Call {
 	return acquireScript.On(keys,
 		r.Nonce.String(), r.Holder, r.Note, redisbase.Micros(r.TTL), redisbase.Micros(r.MinHold), redisbase.Micros(r.HandoverDelay), remembered.Milliseconds(), waiter, redisbase.Micros(reserve),
 	)
-}
-
-// granted decodes the reply of a script that has granted a lock: the token, and the last tick if the lock has one.
-func granted(cmd *redis.Cmd) (token driver.Token, tick string, ok bool) {
-	reply := cmd.Val()
-	if pair, two := reply.([]any); two && len(pair) == 2 {
-		reply = pair[0]
-		tick, _ = pair[1].(string)
-	}
-	n, ok := reply.(int64)
-	return driver.Token(n), tick, ok
 }

@@ -83,15 +83,30 @@ func heedsDeadlines(client redis.UniversalClient) bool {
 	return o.ContextTimeoutEnabled && o.ReadTimeout >= 0 && o.WriteTimeout >= 0 // with a negative timeout, go-redis never sets a deadline
 }
 
-// do makes one request, after a check that the server is fit for locks. The request runs in a goroutine, so that do can
-// return when ctx ends. While go-redis reads a reply, a cancellation of ctx never ends the request. The deadline of ctx
+// do makes one request, see send, and describes its error. A refusal, and the error that a grant is not held, are
+// returned as they are.
+func do[T any](ctx context.Context, b *Backend, operation string, key driver.Key, request func(context.Context) (T, error)) (T, error) {
+	value, err := send(ctx, b, request)
+	return value, describe(ctx, operation, key, err)
+}
+
+func describe(ctx context.Context, operation string, key driver.Key, err error) error {
+	var held *driver.Held
+	if err == nil || errors.As(err, &held) || errors.Is(err, driver.ErrNotHeld) {
+		return err
+	}
+	return redisbase.Describe(ctx, pkg, operation, key, err)
+}
+
+// send makes one request, after a check that the server is fit for locks. The request runs in a goroutine, so that send
+// can return when ctx ends. While go-redis reads a reply, a cancellation of ctx never ends the request. The deadline of ctx
 // ends it only with ContextTimeoutEnabled. The goroutine of an abandoned request ends with the client's own timeouts,
 // or when the client is closed.
 //
-// If the client heeds deadlines and the server answered the last request, do makes the request without a goroutine.
+// If the client heeds deadlines and the server answered the last request, send makes the request without a goroutine.
 // Switching goroutines would take as long as the server needs for a request. If the server hangs during that request,
 // the deadline of ctx ends the request, but a cancellation does not.
-func do[T any](ctx context.Context, b *Backend, request func(context.Context) (T, error)) (T, error) {
+func send[T any](ctx context.Context, b *Backend, request func(context.Context) (T, error)) (T, error) {
 	var none T
 	if b.err != nil {
 		return none, driver.Permanent(b.err)

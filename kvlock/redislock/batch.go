@@ -27,10 +27,7 @@ func (b *Backend) AcquireEach(ctx context.Context, requests []driver.Request) ([
 		if errs[i] == nil {
 			grants[i], errs[i] = grantOf(r, cmds[i])
 		}
-		var held *driver.Held
-		if errs[i] != nil && !errors.As(errs[i], &held) {
-			errs[i] = redisbase.Describe(ctx, pkg, "acquire", r.Key, errs[i])
-		}
+		errs[i] = describe(ctx, "acquire", r.Key, errs[i])
 	}
 	return grants, errs
 }
@@ -47,9 +44,7 @@ func (b *Backend) ReleaseEach(ctx context.Context, grants []driver.Grant) []erro
 		if errs[i] == nil {
 			errs[i] = released(cmds[i])
 		}
-		if errs[i] != nil && !errors.Is(errs[i], driver.ErrNotHeld) {
-			errs[i] = redisbase.Describe(ctx, pkg, "release", g.Key, errs[i])
-		}
+		errs[i] = describe(ctx, "release", g.Key, errs[i])
 	}
 	return errs
 }
@@ -57,7 +52,7 @@ func (b *Backend) ReleaseEach(ctx context.Context, grants []driver.Grant) []erro
 // each makes the calls together. It returns an error for each call that has no reply.
 func (b *Backend) each(ctx context.Context, calls []redisbase.Call) ([]*redis.Cmd, []error) {
 	errs := make([]error, len(calls))
-	cmds, err := do(ctx, b, func(ctx context.Context) ([]*redis.Cmd, error) {
+	cmds, err := send(ctx, b, func(ctx context.Context) ([]*redis.Cmd, error) {
 		if b.options.replicas > 0 {
 			return nil, errAlone
 		}

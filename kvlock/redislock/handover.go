@@ -2,7 +2,6 @@ package redislock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
@@ -17,17 +16,12 @@ var _ driver.HandOverer = (*Backend)(nil)
 // too few replicas confirm the new grant, HandOver releases it and fails. The old grant has ended by then, so the
 // error must not be marked as not applied, which would mean that nothing has changed.
 func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
-	g, err := do(ctx, b, func(ctx context.Context) (driver.Grant, error) { return b.handOver(ctx, from, r) })
-	var held *driver.Held
-	if err != nil && !errors.As(err, &held) && !errors.Is(err, driver.ErrNotHeld) {
-		err = redisbase.Describe(ctx, pkg, "hand over", r.Key, err)
-	}
-	return g, err
+	return do(ctx, b, "hand over", r.Key, func(ctx context.Context) (driver.Grant, error) { return b.handOver(ctx, from, r) })
 }
 
 func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	remembered := b.options.retention + max(r.TTL+r.HandoverDelay, r.MinHold)
-	waiter := b.places.Of(r.Key)
+	waiter := b.places.Asks(r.Key)
 	cmd, confirmed, err := b.write(ctx, handOverScript.On([]string{b.options.prefix.Encode(from.Key)},
 		from.Nonce.String(), from.Token.String(), redisbase.Micros(from.MinHold),
 		r.Nonce.String(), r.Holder, r.Note, redisbase.Micros(r.TTL), redisbase.Micros(r.MinHold), redisbase.Micros(r.HandoverDelay), remembered.Milliseconds(), waiter,
@@ -35,25 +29,19 @@ func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Requ
 	if err != nil {
 		return driver.Grant{}, err
 	}
-	token, tick, settled := granted(cmd)
+	g, err := grantOf(r, cmd)
 	switch {
-	case !settled:
-		a, err := redisbase.Read(cmd)
-		if err != nil {
-			return driver.Grant{}, err
-		}
-		return driver.Grant{}, a.Held()
-	case token == 0:
+	case err != nil:
+		return driver.Grant{}, err
+	case g.Token == 0:
 		return driver.Grant{}, driver.ErrNotHeld
 	}
 	if waiter != "" {
 		b.places.Granted(r.Key)
 	}
-	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay}
 	if confirmed < b.options.replicas {
 		// The error must not match NotApplied, because the old grant has ended.
 		return driver.Grant{}, fmt.Errorf("%s", b.unconfirmed(ctx, g, confirmed)) //nolint:errorlint // see above
 	}
-	g.Done = tick
 	return g, nil
 }

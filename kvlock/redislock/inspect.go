@@ -2,7 +2,6 @@ package redislock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,25 +15,15 @@ func (b *Backend) locks() redisbase.Locks {
 
 // Inspect implements [driver.Operator].
 func (b *Backend) Inspect(ctx context.Context, key driver.Key) (driver.Status, error) {
-	s, err := do(ctx, b, func(ctx context.Context) (driver.Status, error) {
-		return b.locks().Inspect(ctx, key)
-	})
-	if err != nil {
-		err = redisbase.Describe(ctx, pkg, "inspect", key, err)
-	}
-	return s, err
+	return do(ctx, b, "inspect", key, func(ctx context.Context) (driver.Status, error) { return b.locks().Inspect(ctx, key) })
 }
 
 // List implements [driver.Operator]. It scans all keys of the database, a page at a time, so its duration depends on
 // their number. Locks that appear or disappear meanwhile may be missing or included.
 func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]driver.Status, error) {
-	list, err := do(ctx, b, func(ctx context.Context) ([]driver.Status, error) {
+	return do(ctx, b, "list locks", driver.Key{}, func(ctx context.Context) ([]driver.Status, error) {
 		return b.locks().List(ctx, namespace, all)
 	})
-	if err != nil {
-		return nil, redisbase.Describe(ctx, pkg, "list locks", driver.Key{}, err)
-	}
-	return list, nil
 }
 
 // Prune implements [driver.Operator]. Redis deletes released locks after five minutes, and locks that were not
@@ -42,24 +31,14 @@ func (b *Backend) List(ctx context.Context, namespace string, all bool) ([]drive
 // tick is deleted, together with its tick, only by Prune. Tokens keep rising, because the server's record keeps the
 // largest token of the deleted locks.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (int, error) {
-	n, err := do(ctx, b, func(ctx context.Context) (int, error) {
-		return b.locks().Prune(ctx, unused)
-	})
-	if err != nil {
-		err = redisbase.Describe(ctx, pkg, "prune locks", driver.Key{}, err)
-	}
-	return n, err
+	return do(ctx, b, "prune locks", driver.Key{}, func(ctx context.Context) (int, error) { return b.locks().Prune(ctx, unused) })
 }
 
 // ForceRelease implements [driver.Operator].
 func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver.Token, live bool) error {
-	_, err := do(ctx, b, func(ctx context.Context) (struct{}, error) {
+	_, err := do(ctx, b, "force release of", key, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, b.forceRelease(ctx, key, token, live)
 	})
-	var held *driver.Held
-	if err != nil && !errors.Is(err, driver.ErrNotHeld) && !errors.As(err, &held) {
-		err = redisbase.Describe(ctx, pkg, "force release of", key, err)
-	}
 	return err
 }
 

@@ -39,7 +39,6 @@ func line(tb testing.TB, n int, open func() redis.UniversalClient, opts ...redis
 		tb.Cleanup(stop)
 		p.stop, all[i] = stop, p
 		assert.Equal(tb, i, p.ask(tb).Ahead)
-		p.drain()
 	}
 	return all
 }
@@ -120,8 +119,8 @@ func waiters(tb testing.TB, c redis.UniversalClient) (fields []string) {
 	return fields
 }
 
-// seen shifts the time at which a waiter was last seen by the given duration.
-func seen(tb testing.TB, c redis.UniversalClient, waiter string, by time.Duration) {
+// shiftLife shifts the time until which a waiter counts as alive by the given duration.
+func shiftLife(tb testing.TB, c redis.UniversalClient, waiter string, by time.Duration) {
 	tb.Helper()
 	parts := strings.Fields(c.HGet(context.Background(), job, waiter).Val())
 	require.Len(tb, parts, 4, "%s is not in the queue", waiter)

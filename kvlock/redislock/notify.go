@@ -8,8 +8,8 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-// Notify implements [driver.Notifier]. A process enters the lock's queue when a request of one of its waiters is
-// refused. A release notifies the first process in the queue, and reserves the lock for that process for 50 ms. If the
+// Notify implements [driver.Notifier]. A process enters the lock's queue with its first refused request after
+// Notify. A release notifies the first process in the queue, and reserves the lock for that process for 50 ms. If the
 // queue is empty, the release publishes a message on the lock's channel, which has the same name as the lock's key.
 // All waiters subscribe to that channel. A release that notifies the first process also notifies the second
 // process, which sends a request after the reservation, unless it is notified again. If a waiter is granted a share, the first process that is still in the queue

@@ -2,7 +2,6 @@ package redislock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/rowlock/rowlock/driver"
@@ -14,10 +13,7 @@ var pauseScript = redisbase.Load(files, "pause")
 // Pause implements [driver.Operator]. It extends the lease to a hundred years, and gives it a new nonce, which no
 // locker renews or releases. With Replicated, replicas must confirm the pause too.
 func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) error {
-	_, err := do(ctx, b, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.pause(ctx, g, as) })
-	if err != nil && !errors.Is(err, driver.ErrNotHeld) {
-		err = redisbase.Describe(ctx, pkg, "pause", g.Key, err)
-	}
+	_, err := do(ctx, b, "pause", g.Key, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.pause(ctx, g, as) })
 	return err
 }
 

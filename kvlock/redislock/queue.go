@@ -30,7 +30,7 @@ func (b *Backend) elsewhere() string {
 func (b *Backend) leave(key driver.Key) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
 	defer cancel()
-	_, _ = do(ctx, b, func(ctx context.Context) (struct{}, error) {
+	_, _ = send(ctx, b, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, redisbase.Run(ctx, b.client, leaveScript.On([]string{b.options.prefix.Encode(key)},
 			b.places.ID.String(), b.options.prefix.Waiters(), b.elsewhere(),
 		)).Err()

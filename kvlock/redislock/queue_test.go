@@ -73,7 +73,7 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 	admin := redistest.Connect(t, addr)
 	require.NoError(t, all[0].client.Close())
 	require.Eventually(t, func() bool { return len(subscriptions(t, admin)) == 2 }, redistest.AtMost, time.Millisecond)
-	seen(t, admin, all[1].Waiter(), -25*time.Second)
+	shiftLife(t, admin, all[1].Waiter(), -25*time.Second)
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[2].called(t)
 	stretch(t, admin)
@@ -196,7 +196,7 @@ func TestEachOfManyWaitersIsCalled(t *testing.T) {
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, processes, open)
 	for _, p := range all {
-		seen(t, admin, p.Waiter(), time.Hour) // moves the time at which the waiter was last seen, so that no waiter counts as dead on a slow machine
+		shiftLife(t, admin, p.Waiter(), time.Hour) // so that the waiter does not count as dead on a slow machine
 	}
 	for i, p := range all {
 		assert.Equal(t, processes-i, queued(t, admin))
@@ -226,7 +226,7 @@ func TestTheOrderSurvivesWaitersThatLeave(t *testing.T) {
 	}
 	for i, p := range []*person{all[1], all[2], all[5]} {
 		assert.Equal(t, i, p.ask(t).Ahead)
-		seen(t, admin, p.Waiter(), time.Hour)
+		shiftLife(t, admin, p.Waiter(), time.Hour)
 	}
 	for _, p := range []*person{all[1], all[2], all[5]} {
 		require.NoError(t, holder.Release(t.Context(), g))
@@ -271,4 +271,19 @@ func TestTheQueueIsBounded(t *testing.T) {
 	assert.Zero(t, p.ask(t).Ahead)
 	assert.Equal(t, []string{p.Waiter()}, waiters(t, admin))
 	require.NoError(t, p.Release(t.Context(), g))
+}
+
+// Notify returns when the server has confirmed the subscription, and the waiter then sends a request. So the
+// confirmation itself does not wake the waiter.
+func TestANewSubscriptionWakesNobody(t *testing.T) {
+	t.Parallel()
+	open := opener(t, redistest.Start(t).Addr)
+	redistest.Acquire(t, redislock.New(open()), redistest.Request("job"))
+	p := &person{client: open(), woken: make(chan struct{}, 1)}
+	p.Backend = redislock.New(p.client)
+	stop, err := p.Notify(t.Context(), driver.Key{Name: "job"}, p.wake)
+	require.NoError(t, err)
+	defer stop()
+	assert.True(t, p.ask(t).Listed)
+	assert.Empty(t, p.woken)
 }

@@ -2,7 +2,6 @@ package redislock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
@@ -13,10 +12,7 @@ import (
 
 // Release implements [driver.Backend]. With Replicated, replicas must confirm the tick that it records.
 func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
-	_, err := do(ctx, b, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.release(ctx, g) })
-	if err != nil && !errors.Is(err, driver.ErrNotHeld) {
-		err = redisbase.Describe(ctx, pkg, "release", g.Key, err)
-	}
+	_, err := do(ctx, b, "release", g.Key, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.release(ctx, g) })
 	return err
 }
 

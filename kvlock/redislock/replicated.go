@@ -69,6 +69,7 @@ func (b *Backend) primary(ctx context.Context, key string) (*redis.Client, error
 // unconfirmed releases a grant that too few replicas have confirmed, and returns the error for the caller.
 func (b *Backend) unconfirmed(ctx context.Context, g driver.Grant, confirmed int) error {
 	err := fmt.Errorf("%d of %d replicas confirmed the grant within %s", confirmed, b.options.replicas, b.options.replicaWait)
+	g.Done = "" // a release that records a tick would need the replicas again
 	switch released := b.release(ctx, g); {
 	case released == nil || errors.Is(released, driver.ErrNotHeld):
 		return driver.NotApplied(fmt.Errorf("%w; the grant was released", err))

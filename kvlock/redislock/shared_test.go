@@ -220,7 +220,7 @@ func testReadersWakeEachOther(t *testing.T, open func() redis.UniversalClient) {
 	g := redistest.Acquire(t, holder, redistest.Request("job"))
 	all := line(t, 6, open)
 	for _, p := range all {
-		seen(t, p.client, p.Waiter(), time.Hour) // moves the time at which the waiter was last seen, so that no waiter counts as dead on a slow machine
+		shiftLife(t, p.client, p.Waiter(), time.Hour) // so that the waiter does not count as dead on a slow machine
 	}
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[0].called(t)
@@ -243,7 +243,7 @@ func testReadersWakeEachOther(t *testing.T, open func() redis.UniversalClient) {
 	assert.Equal(t, len(readers), held.Readers)
 	assert.Zero(t, held.Ahead, "the writer is still the first in the queue")
 	assert.Empty(t, later.woken)
-	seen(t, later.client, writer.Waiter(), time.Hour)
+	shiftLife(t, later.client, writer.Waiter(), time.Hour)
 	for i, p := range []*person{all[0], all[2], all[3]} {
 		require.NoError(t, p.Release(t.Context(), readers[i]))
 	}

@@ -123,4 +123,7 @@ func TestATickIsConfirmedByReplicas(t *testing.T) {
 		assert.NotErrorIs(t, err, driver.ErrNotHeld)
 		assert.False(t, driver.IsNotApplied(err))
 	}
+	_, err = short.Acquire(ctx, redistest.Request("two"))
+	require.ErrorContains(t, err, "the grant was released", "the release of a grant needs no replicas, although the lock has a tick")
+	assert.True(t, driver.IsNotApplied(err))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redlock"
@@ -43,7 +44,7 @@ func TestOneNodeHangs(t *testing.T) {
 			slowest[0], slowest[1] = max(slowest[0], acquired.Sub(began)), max(slowest[1], time.Since(acquired))
 		}
 		t.Logf("%s client: the slowest of 20: acquire %s, release %s", name, slowest[0], slowest[1])
-		assert.Less(t, time.Since(first), 3*patience, "with the client's own timeouts of 5 s, the calls would take 200 s")
+		assert.Less(t, time.Since(first), time.Minute, "with the client's own timeouts of 5 s, the calls would take 200 s")
 	}
 	began := time.Now()
 	require.NoError(t, young.Close())
@@ -90,7 +91,7 @@ func TestTwoNodesHang(t *testing.T) {
 	had := time.Now()
 	require.NoError(t, err)
 	require.ErrorIs(t, lease.Err(), rowlock.ErrLost, "the first lease is still trusted after the second grant")
-	margin := had.Sub(<-ended)
+	margin := had.Sub(faultnet.Earlier(<-ended, lease.ExpiresAt()))
 	t.Logf("the holder's context ended %s before the next grant", margin)
 	assert.GreaterOrEqual(t, margin, time.Duration(0))
 	assert.Greater(t, next.Token(), lease.Token())
@@ -118,7 +119,7 @@ func TestTrustEndsFirst(t *testing.T) {
 	had := time.Now()
 	require.NoError(t, err)
 	require.Error(t, lease.Err(), "the first lease is still trusted after the second grant")
-	margin := had.Sub(<-ended)
+	margin := had.Sub(faultnet.Earlier(<-ended, lease.ExpiresAt()))
 	t.Logf("the holder's context ended %s before the next grant", margin)
 	assert.GreaterOrEqual(t, margin, time.Duration(0))
 	assert.Greater(t, next.Token(), lease.Token())
@@ -174,7 +175,7 @@ func TestRepliesLost(t *testing.T) {
 }
 
 // patience is the longest time for which a test waits for an event. It is long enough for a loaded machine.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // shortly is the option of tests in which a node hangs. It is longer than the default NodeTimeout, because the other
 // nodes may be slow on a loaded machine.

@@ -81,7 +81,7 @@ func TestReleasesAtANodeThatLags(t *testing.T) {
 	b, proxies := f.client(t, shortly)
 	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // opens the connections
 	b.Settle()
-	proxies[2].Delay(700 * time.Millisecond) // 700 ms in each direction; NodeTimeout is two seconds
+	proxies[2].Delay(300 * time.Millisecond) // 300 ms in each direction; NodeTimeout is two seconds
 	g := redistest.Acquire(t, b, redistest.Request("x"))
 	require.NoError(t, b.Release(ctx, g))
 	b.Settle()

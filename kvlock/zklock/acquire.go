@@ -9,183 +9,173 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Acquire makes one attempt. It never overtakes waiters, and puts no node into the queue unless it is granted the lock.
 // To ensure this, it creates its node on the condition that no other node was created since the queue was seen empty.
 func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	return onSession(ctx, r, b.attempt)
+	return again(func() (driver.Grant, error) { return b.acquire(ctx, r, nil) })
 }
 
-// onSession calls the function acquire. If that function fails because its session had already ended, onSession retries
-// once on a new session.
-func onSession(ctx context.Context, r driver.Request, acquire func(context.Context, driver.Request) (driver.Grant, error)) (driver.Grant, error) {
-	g, err := acquire(ctx, r)
-	if overBefore(err) {
-		return acquire(ctx, r)
-	}
-	return g, err
+// Await implements [driver.Awaiter]. It puts a node at the end of the queue. If the queue was empty, the lock is
+// granted. Otherwise Await calls the function wait, and waits until the node before its own is deleted. Await gives up
+// when the context that wait returned ends, or when the servers have not answered for r.TTL. It then deletes its node.
+func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
+	return again(func() (driver.Grant, error) { return b.acquire(ctx, r, wait) })
 }
 
-func (b *Backend) attempt(ctx context.Context, r driver.Request) (driver.Grant, error) {
+// acquire creates a node, and waits for the lock. If the parameter wait is nil, it makes one attempt and does not wait.
+func (b *Backend) acquire(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
 	began := time.Now()
-	s, e, end, err := b.begin(ctx, r)
+	s, e, err := b.begin(ctx, r)
 	if err != nil {
 		return driver.Grant{}, err
 	}
-	defer end()
 	const tries = 20
 	for range tries {
 		if e == nil {
-			a, err := b.free(ctx, s, r)
+			a, err := b.admit(ctx, s, r, wait != nil)
+			if err == nil {
+				err = s.await(ctx)
+			}
 			if err != nil {
 				return driver.Grant{}, ofRead(err)
 			}
-			if err := s.await(ctx); err != nil {
-				return driver.Grant{}, err
-			}
 			e = b.enter(s, r, a)
 		}
-		switch err := e.wait(ctx); {
-		case err == nil:
-			return b.settle(ctx, e, r, began)
-		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode): // the state of the lock has changed since it was read: another request was faster, a reader has released its share, or the servers have removed the empty lock's node
+		err = e.wait(ctx)
+		switch {
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode):
+			// The state of the lock has changed since it was read: another request was faster, an entry has left the queue,
+			// or the servers have removed the empty lock's node.
 			b.mu.Lock()
-			b.versions.remove(r.Key)
+			b.versions.Remove(r.Key)
 			b.mu.Unlock()
 			e = nil
-		default:
+			continue
+		case err != nil && wait == nil: // a repeated attempt of the same nonce continues with the entry
 			return driver.Grant{}, classify(err)
+		case err == nil && !e.first:
+			w := &waiter{entry: e}
+			if wait != nil {
+				w.tell = func(held *driver.Held) context.Context {
+					ctx = wait(held)
+					return ctx
+				}
+			}
+			err = w.wait(ctx)
 		}
+		if err == nil {
+			return e.grant(ctx, r.TTL, began)
+		}
+		err = e.leave(ctx, err)
+		if !errors.Is(err, errRejoin) || !driver.IsNotApplied(err) {
+			return driver.Grant{}, err
+		}
+		e = nil
 	}
 	return driver.Grant{}, &driver.Held{Reason: driver.Contended}
 }
 
-// begin refuses requests with options that ZooKeeper cannot keep. Otherwise it reserves the nonce until the caller
-// calls the function end. If an earlier request of the same nonce has left an entry, the method returns that entry and
-// its session.
-func (b *Backend) begin(ctx context.Context, r driver.Request) (s *session, e *entry, end func(), err error) {
+// begin refuses requests with options that ZooKeeper cannot keep. If an earlier request of the same nonce has left an
+// entry that r can use, the method returns that entry and its session. Otherwise it returns a session for a new entry.
+func (b *Backend) begin(ctx context.Context, r driver.Request) (*session, *entry, error) {
 	switch {
-	case b.err != nil:
-		return nil, nil, nil, driver.Permanent(b.err)
 	case r.MinHold > 0:
-		return nil, nil, nil, cannotKeep("MinHold")
+		return nil, nil, cannotKeep("MinHold")
 	case r.HandoverDelay > 0:
-		return nil, nil, nil, cannotKeep("HandoverDelay")
+		return nil, nil, cannotKeep("HandoverDelay")
 	case ctx.Err() != nil:
-		return nil, nil, nil, driver.NotApplied(ctx.Err())
+		return nil, nil, driver.NotApplied(ctx.Err())
 	}
 	b.mu.Lock()
-	if b.busy[r.Nonce] {
-		b.mu.Unlock()
-		return nil, nil, nil, driver.NotApplied(errBusy)
+	e := b.entries[r.Nonce]
+	var leaving *removal
+	if e != nil {
+		leaving = e.removal
 	}
-	b.busy[r.Nonce] = true
-	e = b.entries[r.Nonce]
 	b.mu.Unlock()
-	end = func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.busy, r.Nonce)
-	}
-	if e, err = b.earlier(ctx, r, e); err == nil {
-		if e != nil {
-			return e.session, e, end, nil
+	switch {
+	case e == nil:
+	case e.session.ctx.Err() != nil:
+		e.forget()
+	case e.Key != r.Key || e.Shared != r.Shared:
+		return nil, nil, driver.Permanent(fmt.Errorf("zklock: the nonce %s is in use for %q", r.Nonce, e.Key))
+	case leaving == nil:
+		return e.session, e, nil
+	default:
+		select {
+		case <-leaving.done:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
 		}
-		s, err = b.session(r.TTL)
 	}
-	if err != nil {
-		end()
-		return nil, nil, nil, err
-	}
-	return s, nil, end, nil
+	s, err := b.session(r.TTL)
+	return s, nil, err
 }
 
 func cannotKeep(option string) error {
 	return driver.Permanent(fmt.Errorf("zklock: %s is not supported: a lock in ZooKeeper is free as soon as its node is deleted, so ZooKeeper cannot delay the next grant", option))
 }
 
-// earlier returns e, the entry of an earlier request, if r can use it, and nil otherwise. If e is being deleted, the
-// method waits for the deletion. If the session of e has ended, the method forgets e.
-func (b *Backend) earlier(ctx context.Context, r driver.Request, e *entry) (*entry, error) {
-	if e == nil {
-		return nil, nil
-	}
-	if e.session.ctx.Err() != nil {
-		e.forget()
-		return nil, nil
-	}
-	if e.key != r.Key || e.shared != r.Shared {
-		return nil, driver.Permanent(fmt.Errorf("zklock: the nonce %s is in use for %q", r.Nonce, e.key))
-	}
-	removal := e.leaving()
-	if removal == nil {
-		return e, nil
-	}
-	select {
-	case <-removal.done:
-		return nil, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// settle makes a grant of an entry that has a node. If an earlier request created the node, the method first proves
-// that the node still exists. If another entry is before e, or if the servers do not answer, the method deletes the
-// entry. If a request of settle was not sent, settle must not return the error of that request: it is marked as not
-// applied, and the caller would conclude that the entry's node does not exist.
-func (b *Backend) settle(ctx context.Context, e *entry, r driver.Request, began time.Time) (driver.Grant, error) {
-	if !e.first {
-		if err := b.turn(ctx, e, r.Key); err != nil {
+// grant makes a grant of e, which no other entry blocks. If an earlier call sent the request for the node, the method
+// first proves that the node still exists, because the TTL starts again. If the servers do not answer, it deletes the
+// entry.
+func (e *entry) grant(ctx context.Context, ttl time.Duration, began time.Time) (driver.Grant, error) {
+	if e.sent.Before(began) {
+		_, err := ask(ctx, e.session, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(existence(e.path)) })
+		if err != nil {
 			return driver.Grant{}, e.leave(ctx, err)
 		}
 	}
-	if e.sent.Before(began) && !e.session.provenSince(began) {
-		if err := e.session.check(ctx, e.path); err != nil {
-			if errors.Is(err, zk.ErrNoNode) {
-				e.forget()
-				return driver.Grant{}, driver.NotApplied(errPlaceLost)
-			}
-			return driver.Grant{}, e.leave(ctx, err)
-		}
-	}
-	done, err := e.last(ctx, r.TTL)
+	done, err := e.last(ctx, ttl)
 	if err != nil {
 		return driver.Grant{}, e.leave(ctx, err)
 	}
-	return e.grant(r.TTL, done), nil
+	e.granted.Store(true)
+	e.session.keep(time.Now())
+	return driver.Grant{Key: e.Key, Nonce: e.Nonce, Token: e.token, TTL: e.session.trust(ttl), Shared: e.Shared, Done: done, Session: e.session.ctx}, nil
 }
 
-// turn returns nil if e is first in the queue, and a refusal if another entry is before e.
-func (b *Backend) turn(ctx context.Context, e *entry, key driver.Key) error {
-	q, err := e.queue(ctx)
-	if err != nil {
-		return err
+// admit reads the lock, and returns the state on which the request's node depends. If the lock's node is missing, admit
+// creates it. If the parameter waits is false, admit refuses a request that an entry blocks. A writer that waits needs
+// only to know that the lock's node exists: a request that fails because the node is missing would cost a commit too.
+func (b *Backend) admit(ctx context.Context, s *session, r driver.Request, waits bool) (admission, error) {
+	b.mu.Lock()
+	version, known := b.versions.Get(r.Key)
+	b.mu.Unlock()
+	switch {
+	case !known || r.Shared:
+	case waits:
+		return admission{version: -1}, nil
+	case !r.Waiting:
+		// When this process released its last grant, the lock's node had this version. If the version is still current,
+		// the queue is empty.
+		return admission{version: version}, nil
 	}
-	ahead, err := e.ahead(q)
-	if err != nil {
-		e.forget()
-	}
-	if err != nil || len(ahead) == 0 {
-		return err
-	}
-	held, err := b.refusal(ctx, e.session, key, q)
-	if held == nil {
-		held = &driver.Held{Reason: driver.Contended}
-	}
-	return oneline.Join(held, err)
-}
-
-// ahead returns the nodes in the queue q that e must wait for. The queue may contain a second node with the same
-// nonce, from an earlier session that this process no longer trusts, but that the servers have not ended yet. That
-// node does not belong to e, because it ends with the earlier session.
-func (e *entry) ahead(q []place) ([]place, error) {
-	container := e.store.container(e.key) + "/"
-	for i, p := range q {
-		if container+p.node == e.path {
-			return blockers(q, i), nil
+	for {
+		seen, err := b.look(ctx, s, r.Key)
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			return admission{}, b.make(ctx, s, r.Key)
+		case err != nil:
+			return admission{}, err
+		case waits && !r.Shared:
+			return admission{version: -1}, nil
+		case len(seen.queue) == 0:
+			return admission{version: seen.stat.Version}, nil
+		case r.Shared && (waits || firstWriter(seen.queue) < 0):
+			return b.join(ctx, s, r.Key, seen)
+		}
+		// The session's server may be behind the other servers. If it wrongly reports a free lock, that does no harm:
+		// the leader checks the version when the node is created. If it reports a held lock, the lock may be free by
+		// now. So head, which syncs, must confirm the report.
+		h, err := b.head(ctx, s, r.Key)
+		switch {
+		case err != nil:
+			return admission{}, err
+		case h.held != nil && !(r.Shared && h.Waiters == 0 && h.Readers > 0):
+			return admission{}, h.held
 		}
 	}
-	return nil, driver.NotApplied(errPlaceLost)
 }

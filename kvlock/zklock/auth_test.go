@@ -43,7 +43,7 @@ func TestLeastPrivileges(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, lease.Renew(t.Context()))
 	require.NoError(t, n.DropReply(app))
-	require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 10*time.Second, 10*time.Millisecond, "on a new connection")
+	require.Eventually(t, func() bool { return lease.Renew(t.Context()) == nil }, 30*time.Second, 10*time.Millisecond, "on a new connection")
 	waits := make(chan error, 1)
 	other := open(t, n.servers, zklock.Root(home+"/rowlock"), zklock.Digest("app", "p"))
 	go func() {
@@ -56,7 +56,7 @@ func TestLeastPrivileges(t *testing.T) {
 	require.Eventually(t, func() bool {
 		children, _, err := admin.Children(app.Container(driver.Key{Name: "a"}))
 		return errors.Is(err, zk.ErrNoAuth) || len(children) == 2
-	}, 10*time.Second, 5*time.Millisecond)
+	}, 30*time.Second, 5*time.Millisecond)
 	_, _, err = admin.Children(app.Container(driver.Key{Name: "a"}))
 	require.ErrorIs(t, err, zk.ErrNoAuth, "created nodes are only for clients with the same credentials")
 	list, err := app.List(t.Context(), "", true)
@@ -174,4 +174,17 @@ func passOn(conn net.Conn, server string) {
 	defer behind.Close()
 	go func() { _, _ = io.Copy(behind, conn); _ = behind.Close() }()
 	_, _ = io.Copy(conn, behind)
+}
+
+// The first request of a session waits until the session is authenticated with all credentials.
+func TestTheFirstRequestIsAuthenticated(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, server(t))
+	where := zklock.Root("/test-" + driver.NewNonce().String())
+	for range 10 {
+		b := open(t, n.servers, where, zklock.Digest("a", "p"), zklock.Digest("b", "p"), zklock.Digest("c", "p"), zklock.ACL(zk.DigestACL(zk.PermAll, "c", "p")...))
+		g, err := b.Acquire(t.Context(), request("a"))
+		require.NoError(t, err)
+		require.NoError(t, b.Release(t.Context(), g))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -15,14 +16,12 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/kvlock/internal/ring"
 )
 
 // Backend keeps locks in ZooKeeper. It is safe for concurrent use. It opens its own connections, and opens the first
 // connection for the first lock. The caller must close the backend.
-type Backend struct{ *store }
-
-// store is the state of a Backend.
-type store struct {
+type Backend struct {
 	servers []string
 	root    string
 	acl     []zk.ACL // nil if the option ACL is not given
@@ -32,14 +31,17 @@ type store struct {
 
 	mu       sync.Mutex
 	closed   bool
-	places   map[time.Duration]*session // sessions for new locks; each map key is a session's requested timeout
+	sessions map[time.Duration]*session // sessions for new locks; each map key is a session's requested timeout
 	entries  map[driver.Nonce]*entry
-	busy     map[driver.Nonce]bool // running acquisitions
-	linger   time.Duration         // how long an unused session is kept
-	released ring[ended, struct{}]
-	paused   ring[ended, struct{}] // each map key contains the nonce of a pause
-	versions ring[driver.Key, int32]
-	running  sync.WaitGroup // goroutines of sessions
+	versions ring.Map[driver.Key, int32] // the version of a lock's node after the last release by this process
+	ended    ring.Map[ending, struct{}]  // grants that were released, and pauses that were made
+	running  sync.WaitGroup              // goroutines of sessions
+}
+
+// ending identifies a released grant, or a pause by its own nonce and the token of the grant that it replaced.
+type ending struct {
+	nonce driver.Nonce
+	token driver.Token
 }
 
 type credentials struct {
@@ -51,33 +53,34 @@ var (
 	_ driver.Backend  = (*Backend)(nil)
 	_ driver.Awaiter  = (*Backend)(nil)
 	_ driver.Operator = (*Backend)(nil)
+	_ driver.Idler    = (*Backend)(nil)
 )
 
 // Option configures a backend.
-type Option func(*store)
+type Option func(*Backend)
 
 // Root sets the node below which the backend keeps all locks. The default is "/rowlock". Backends with the same
 // ensemble and root share their locks. Missing nodes are created. Only the first part of the path may be "locks" or
 // begin with "locks-". Below the first part, a backend with another Root may keep its locks in nodes with such names.
-func Root(path string) Option { return func(s *store) { s.root = path } }
+func Root(path string) Option { return func(b *Backend) { b.root = path } }
 
 // Digest authenticates every connection with user and password.
 func Digest(user, password string) Option { return Auth("digest", []byte(user+":"+password)) }
 
 // Auth authenticates every connection with any scheme that the servers support. The option may be given more than once.
 func Auth(scheme string, secret []byte) Option {
-	return func(s *store) { s.auth = append(s.auth, credentials{scheme, slices.Clone(secret)}) }
+	return func(b *Backend) { b.auth = append(b.auth, credentials{scheme, slices.Clone(secret)}) }
 }
 
 // ACL sets the access control list of all created nodes. With [Auth] or [Digest], the default is
 // zk.AuthACL(zk.PermAll), which gives all rights to clients with the same credentials. Without these options, the
 // default gives all rights to everybody. All programs that use the same locks need all rights except admin.
-func ACL(acl ...zk.ACL) Option { return func(s *store) { s.acl = append([]zk.ACL{}, acl...) } }
+func ACL(acl ...zk.ACL) Option { return func(b *Backend) { b.acl = append([]zk.ACL{}, acl...) } }
 
 // Dialer sets the function that opens connections, for TLS or a proxy. When an attempt to connect takes too long, the
 // ctx that dial received ends. The default is net.Dialer.DialContext.
 func Dialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
-	return func(s *store) { s.dial = dial }
+	return func(b *Backend) { b.dial = dial }
 }
 
 // New makes a backend that keeps locks in a ZooKeeper ensemble. Pass one or more of its servers as host:port, or as a
@@ -88,43 +91,42 @@ func Dialer(dial func(ctx context.Context, network, address string) (net.Conn, e
 // which a *zk.Conn does not reveal. And the caller's connection may wait for a hanging server for longer than that
 // timeout.
 func New(servers []string, opts ...Option) *Backend {
-	s := &store{
+	b := &Backend{
 		servers: zk.FormatServers(servers), root: "/rowlock", dial: new(net.Dialer).DialContext,
-		places: make(map[time.Duration]*session), entries: make(map[driver.Nonce]*entry), busy: make(map[driver.Nonce]bool),
-		linger: time.Minute,
+		sessions: make(map[time.Duration]*session), entries: make(map[driver.Nonce]*entry),
 	}
 	for _, opt := range opts {
 		if opt != nil {
-			opt(s)
+			opt(b)
 		}
 	}
-	if s.acl == nil {
-		s.acl = zk.WorldACL(zk.PermAll)
-		if len(s.auth) > 0 {
-			s.acl = zk.AuthACL(zk.PermAll)
+	if b.acl == nil {
+		b.acl = zk.WorldACL(zk.PermAll)
+		if len(b.auth) > 0 {
+			b.acl = zk.AuthACL(zk.PermAll)
 		}
 	}
-	s.err = s.check()
-	return &Backend{store: s}
+	b.err = b.check()
+	return b
 }
 
-func (s *store) check() error {
-	for i, server := range s.servers {
+func (b *Backend) check() error {
+	for i, server := range b.servers {
 		if wrong := wrongWith(server); wrong != "" {
 			return fmt.Errorf("zklock: servers[%d]: %s", i, wrong)
 		}
 	}
-	parts := strings.Split(s.root, "/")
+	parts := strings.Split(b.root, "/")
 	switch {
-	case len(s.servers) == 0:
+	case len(b.servers) == 0:
 		return errors.New("zklock: servers: want at least one, as host:port")
-	case len(parts) < 2 || parts[0] != "" || slices.ContainsFunc(parts[1:], func(p string) bool { return p == "" || p != escape(p) }) || !utf8.ValidString(s.root):
-		return fmt.Errorf("zklock: Root(%q): must be a ZooKeeper path such as /rowlock", s.root)
+	case len(parts) < 2 || parts[0] != "" || slices.ContainsFunc(parts[1:], func(p string) bool { return p == "" || p != escape(p) }) || !utf8.ValidString(b.root):
+		return fmt.Errorf("zklock: Root(%q): must be a ZooKeeper path such as /rowlock", b.root)
 	case slices.ContainsFunc(parts[2:], func(p string) bool { _, ok := namespaceOf(p); return ok }):
-		return fmt.Errorf("zklock: Root(%q): another Root may keep its locks there: only the first part of the path may be \"locks\" or begin with \"locks-\"", s.root)
-	case s.dial == nil:
+		return fmt.Errorf("zklock: Root(%q): another Root may keep its locks there: only the first part of the path may be \"locks\" or begin with \"locks-\"", b.root)
+	case b.dial == nil:
 		return errors.New("zklock: Dialer: the function is nil")
-	case len(s.acl) == 0:
+	case len(b.acl) == 0:
 		return errors.New("zklock: ACL: the list is empty")
 	}
 	return nil
@@ -166,13 +168,31 @@ func (b *Backend) Capabilities() driver.Capabilities {
 func (b *Backend) Close() {
 	b.mu.Lock()
 	b.closed = true
-	var open []*session
-	for _, s := range b.places {
-		open = append(open, s)
-	}
+	open := slices.Collect(maps.Values(b.sessions))
 	b.mu.Unlock()
 	for _, s := range open {
 		s.finish(errClosed)
 	}
 	b.running.Wait()
+}
+
+// CloseIdle implements [driver.Idler]. It ends the sessions that have no locks, no waiters and no running requests. An
+// acquisition that has already chosen such a session is repeated on another session.
+func (b *Backend) CloseIdle(ctx context.Context) {
+	b.mu.Lock()
+	var idle []*session
+	for _, s := range b.sessions {
+		if len(s.entries()) == 0 && s.asking.Load() == 0 {
+			s.end(errIdle)
+			idle = append(idle, s)
+		}
+	}
+	b.mu.Unlock()
+	for _, s := range idle {
+		s.finish(errIdle)
+		select {
+		case <-s.ended:
+		case <-ctx.Done():
+		}
+	}
 }

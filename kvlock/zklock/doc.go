@@ -9,7 +9,8 @@
 // A lock is a container node. Its children are the queue: ephemeral sequential nodes, one for each acquisition. The
 // oldest child is the holder's. The names of the children follow ZooKeeper's own recipes, so programs that use those
 // recipes wait in the same queue. Characters that a path may not contain are escaped, and no name is a prefix of
-// another. Readers (the option rowlock.Shared) wait only for writers.
+// another. Readers (the option rowlock.Shared) wait only for writers. Readers that hold the lock at the same time have
+// the same token.
 //
 // An acquisition is one transaction that creates the acquisition's node and writes the lock's node. The reply contains
 // the transaction's id, which is the token. It also contains the number of children, which shows whether the new node
@@ -21,31 +22,15 @@
 // condition: its node is either a grant or an entry in the queue. Locks are granted in the order of the requests, across
 // processes.
 //
-// Acquire and release are one commit each, contended or not. For a name that this process has held before, each takes
-// one round trip.
-//
-// The first waiter in the queue watches the holder's node and its own node. On one connection, the servers send events
-// in the order in which they happened. So if the holder's node is deleted while the waiter's own node exists, the
-// waiter is granted the lock without another request.
-//
-// Every other waiter watches the two nodes before its own. When the farther of these nodes is deleted, the nearer one
-// holds the lock. The waiter then reads the queue, and has become the first waiter. So a release wakes two waiters,
-// however many there are. A waiter that is not the first reads who holds the lock only after a tenth of a second, or
-// when its wait fails.
+// A waiter watches the node before its own. When that node is deleted, the waiter reads the queue. If no entry blocks it
+// any more, it is granted the lock. So a release wakes one waiter, however many there are, and needs one read of the
+// waiter's server.
 //
 // A release for a tick (rowlock.Once) writes the tick into a child of the lock's node that is not in the queue, in the
-// same transaction. The number of children shows whether there is a tick to read. So a name without a tick does not
-// cost an additional read. For a name with a tick, each acquisition sends two more reads, but commits only once. The
-// locks of readers keep no ticks.
-//
-// Readers that hold the lock at the same time have the same token. The token of the first reader is the id of its
-// transaction, like a writer's token. A later reader gets the token of the readers that hold the lock, and writes that
-// token into the name of its own node. Its transaction requires that one of these readers still holds the lock, and
-// that no writer has created a node. Readers that wait behind a writer take as their token the id of the last
-// transaction that wrote the lock's node, plus one. This number is the same for all of them. See epoch.go.
+// same transaction. The number of children shows whether there is a tick to read. The locks of readers keep no ticks.
 //
 // All locks of one Backend with the same TTL use one session, which has its own connection. To choose a session, TTLs
-// are rounded up to one of twenty lengths. An unused session ends after a minute, or when a locker is closed.
+// are rounded up to one of twenty lengths. An unused session ends when a locker is closed.
 //
 // A renewal is one transaction for any number of locks, with operations that change nothing. The transaction proves
 // that a majority of the servers knows the session, and that each lock's node exists. If a session ends, all its locks
@@ -56,19 +41,14 @@
 // Exclusion and tokens are linearizable. They survive the loss of a minority of servers, the loss of the leader, and
 // restarts. Sessions may end late but never early, because a new leader restarts the full timeout of each session.
 //
-// The requested session timeout is twice the TTL (rounded up). The servers limit it. Their default limits are two and
-// twenty times their tickTime, which is 4 s and 40 s for the default tickTime.
-//
-// After a crash, the lock becomes free within the timeout plus the servers' tickTime. Each change of leader during
-// that time adds the same time again. The node of a crashed waiter stays in the queue for the same time after its
-// crash. During that time, a lock that is released is not granted to the waiters behind the crashed waiter.
+// The requested session timeout is twice the TTL (rounded up). The servers limit it. After a crash, the lock becomes
+// free within the timeout plus the servers' tickTime. Each change of leader during that time adds the same time again.
+// The node of a crashed waiter blocks the waiters behind it for the same time.
 //
 // A holder trusts its lease for four tenths of the timeout, which is eight tenths of the TTL. This time begins just
 // before the holder sends a request, and counts only if a majority of the servers has answered that request.
 //
-// A client's ping proves nothing, because a server answers pings even if it is cut off from the other servers. The rest
-// of the timeout covers a delay in the servers: a server reports its clients' pings to the leader only when the leader
-// pings that server.
+// A client's ping proves nothing, because a server answers pings even if it is cut off from the other servers.
 //
 // A holder that is cut off, alone or with its server, stops before the servers end its session. The backend never uses
 // that session again.

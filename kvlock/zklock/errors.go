@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -17,8 +18,8 @@ var (
 	errPlaceLost   = errors.New("zklock: the waiter's node in the queue was deleted")
 	errRejoin      = errors.New("zklock: the share waits only for earlier readers, and can join them")
 	errNotCreated  = errors.New("zklock: the request was not carried out")
+	errUnrecorded  = errors.New("zklock: the servers did not answer whether the release recorded the tick")
 	errSilent      = errors.New("zklock: the servers have not answered for one TTL")
-	errBusy        = errors.New("zklock: another call for this acquisition is running")
 )
 
 // refusedFor lists the errors of a request that had no effect and that a retry cannot fix.
@@ -30,12 +31,7 @@ var withoutEffect = []error{
 }
 
 func isAny(err error, list []error) bool {
-	for _, e := range list {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
 // ambiguous reports whether the servers may have executed a request that failed with err.
@@ -64,10 +60,4 @@ func ofRead(err error) error {
 		return err
 	}
 	return driver.NotApplied(err)
-}
-
-// overBefore reports whether a call failed because its session had ended before the call.
-func overBefore(err error) bool {
-	over := errors.Is(err, errExpired) || errors.Is(err, errUnproven) || errors.Is(err, errIdle)
-	return over && driver.IsNotApplied(err) && !errors.Is(err, errPlaceLost)
 }

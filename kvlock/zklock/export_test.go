@@ -4,7 +4,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/rowlock/rowlock/driver"
 )
@@ -31,7 +30,7 @@ func Sequences(children []string) (order []string) {
 func (b *Backend) ClientWatches() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, s := range b.places {
+	for _, s := range b.sessions {
 		for all := reflect.ValueOf(s.conn).Elem().FieldByName("watchers").MapRange(); all.Next(); {
 			n += all.Value().Len()
 		}
@@ -42,7 +41,7 @@ func (b *Backend) ClientWatches() (n int) {
 // Connected reports whether all clients of b are connected to a server, as far as they know.
 func (b *Backend) Connected() bool {
 	b.mu.Lock()
-	all := slices.Collect(maps.Values(b.places))
+	all := slices.Collect(maps.Values(b.sessions))
 	b.mu.Unlock()
 	return !slices.ContainsFunc(all, func(s *session) bool {
 		s.mu.Lock()
@@ -51,11 +50,11 @@ func (b *Backend) Connected() bool {
 	})
 }
 
-// Abandon ends the sessions of b. It does what b does if no request has proven a session in time. If the network works,
-// the servers end these sessions too.
+// Abandon ends the sessions of b, as if no request had proven them in time. If the network works, the servers end these
+// sessions too.
 func (b *Backend) Abandon() {
 	b.mu.Lock()
-	all := slices.Collect(maps.Values(b.places))
+	all := slices.Collect(maps.Values(b.sessions))
 	b.mu.Unlock()
 	for _, s := range all {
 		s.finish(errUnproven)
@@ -68,11 +67,4 @@ func (b *Backend) Stands(nonce driver.Nonce) bool {
 	e := b.entries[nonce]
 	b.mu.Unlock()
 	return e != nil && e.stands()
-}
-
-// SetLinger sets how long b keeps unused sessions.
-func (b *Backend) SetLinger(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.linger = d
 }

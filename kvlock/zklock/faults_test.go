@@ -10,7 +10,7 @@ var faults = map[string]func(*testing.T, *network){
 	"release-after-loss":  releaseAfterLossIsNoSuccess,
 	"prefixes":            namesArePrefixesOfNone,
 	"one-session":         oneSessionHoldsANameOnce,
-	"hundred-waiters":     onlyTwoOfAHundredWaitersWake,
+	"hundred-waiters":     onlyOneOfAHundredWaitersWakes,
 	"far-back":            waiterBehindOthersNoticesItsDeletion,
 	"who-holds":           waiterBehindOthersLearnsTheHolder,
 	"order":               waitersAreServedInOrder,

@@ -1,144 +1,143 @@
 package zklock
 
 import (
-	"fmt"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
 )
 
-// A lock is the node ROOT/locks/NAME, or ROOT/locks-NAMESPACE/NAME. Its children are named _c_NONCE-lock-SEQUENCE, or
-// with -read- for shared locks, like those of ZooKeeper's own recipes. The nonce identifies the acquisition, so that
-// the node can be found if the reply to its request was lost. If a reader is not the first of its epoch (see
-// epoch.go), the token of the epoch is between the nonce and -read-.
-
-const (
-	locks     = "locks"
-	protected = "_c_"
-	alone     = "-lock-"
-	sharing   = "-read-"
-)
-
-// under returns the node of a namespace.
-func (s *store) under(namespace string) string {
-	if namespace == "" {
-		return s.root + "/" + locks
-	}
-	return s.root + "/" + locks + "-" + escape(namespace)
+// sight is the state of a lock's node, as the session's server knows it.
+type sight struct {
+	queue  []place
+	ticked bool     // the lock has a tick
+	stat   *zk.Stat // of the lock's node, which exclusive requests and the first readers of an epoch write
 }
 
-// namespaceOf reverses under: it returns the namespace whose node has this name.
-func namespaceOf(node string) (namespace string, ok bool) {
-	if node == locks {
-		return "", true
-	}
-	escaped, ok := strings.CutPrefix(node, locks+"-")
-	return unescape(escaped), ok
-}
-
-// container returns the node of a lock.
-func (s *store) container(key driver.Key) string {
-	return s.under(key.Namespace) + "/" + escape(key.Name)
-}
-
-// escape replaces characters that may not be in a part of a path by %XX for each byte of their UTF-8. It replaces the
-// characters that ZooKeeper refuses, the slash, the percent sign, and the dots of the names "." and "..". ZooKeeper
-// also refuses characters beyond 16 bits, because Java represents them as two surrogates.
-func escape(part string) string {
-	if part == "." || part == ".." {
-		return strings.ReplaceAll(part, ".", "%2E")
-	}
-	legal := func(r rune) bool {
-		return r > 0x1f && r != '/' && r != '%' && !(r >= 0x7f && r <= 0x9f) && r < 0xd800 || r > 0xf8ff && r < 0xfff0
-	}
-	if strings.IndexFunc(part, func(r rune) bool { return !legal(r) }) < 0 {
-		return part
-	}
-	var out strings.Builder
-	for _, r := range part {
-		if legal(r) {
-			out.WriteRune(r)
-			continue
+// look reads the lock's node.
+func (b *Backend) look(ctx context.Context, s *session, key driver.Key) (sight, error) {
+	return ask(ctx, s, func(c *zk.Conn) (sight, error) {
+		children, stat, err := c.Children(b.container(key))
+		if err != nil {
+			return sight{}, err
 		}
-		for _, b := range utf8.AppendRune(nil, r) {
-			fmt.Fprintf(&out, "%%%02X", b)
-		}
-	}
-	return out.String()
+		return sight{queue(children), slices.Contains(children, tickNode), stat}, nil
+	})
 }
 
-func unescape(part string) string {
-	var out []byte
-	for i := 0; i < len(part); i++ {
-		if part[i] == '%' && i+2 < len(part) {
-			if b, err := strconv.ParseUint(part[i+1:i+3], 16, 8); err == nil {
-				out = append(out, byte(b))
-				i += 2
-				continue
-			}
-		}
-		out = append(out, part[i])
+// refusal describes the holder. It returns nil if the holder's node was just deleted. It sets no times, because only
+// the leader knows when the holder's session ends.
+func (b *Backend) refusal(ctx context.Context, s *session, key driver.Key, q []place) (*driver.Held, error) {
+	n, err := b.read(ctx, s, b.container(key)+"/"+lead(q).node)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
 	}
-	return string(out)
-}
-
-// place is one child of a lock's node.
-type place struct {
-	node     string
-	nonce    driver.Nonce // zero if another program created the node
-	shared   bool
-	epoch    driver.Token // the token of a share; zero if the id of the transaction that created the node is the token
-	sequence int32
-}
-
-// parse parses the name of a child. It returns false if the name has no sequence number, because such a child is not in
-// the queue. The node of another program counts as exclusive.
-func parse(node string) (p place, ok bool) {
-	p.node = node
-	digits := len(node) - 10
-	if digits > 0 && node[digits-1] == '-' && digits > 1 && node[digits-2] == '-' {
-		digits-- // after 2³¹ nodes the sequence is negative
-	}
-	if digits < 0 {
-		return p, false
-	}
-	n, err := strconv.ParseInt(node[digits:], 10, 32)
 	if err != nil {
-		return p, false
+		return nil, err
 	}
-	p.sequence = int32(n)
-	name := node[:digits]
-	text, isShared := strings.CutSuffix(name, sharing)
-	if !isShared {
-		text, _ = strings.CutSuffix(name, alone)
-	}
-	text = strings.TrimPrefix(text, protected)
-	if isShared && len(text) > epochDigits+1 {
-		if rest, digits := text[:len(text)-epochDigits-1], text[len(text)-epochDigits:]; text[len(rest)] == '-' {
-			if _, err := driver.ParseNonce(rest); err == nil {
-				epoch, _ := strconv.ParseInt(digits, 16, 64)
-				p.epoch, text = driver.Token(epoch), rest
-			}
-		}
-	}
-	if nonce, err := driver.ParseNonce(text); err == nil {
-		p.nonce, p.shared = nonce, isShared
-	}
-	return p, true
+	return n.holds(q), nil
 }
 
-// queue returns the children of a lock's node in the order of their creation. The first is the holder's.
-func queue(children []string) []place {
-	var all []place
-	for _, node := range children {
-		if p, ok := parse(node); ok {
-			all = append(all, p)
+// node is the content and state of an entry's node.
+type node struct {
+	Holder string       `json:"holder,omitempty"`
+	Note   string       `json:"note,omitempty"`
+	Token  driver.Token `json:"token,omitempty"` // the content has it only for a pause, because its token is older than its node
+
+	session int64 // the id of the session to which the node belongs; zero for a pause
+}
+
+// parseNode also accepts content that this package did not write.
+func parseNode(at string, data []byte, stat *zk.Stat) (n node) {
+	_ = json.Unmarshal(data, &n)
+	n.session = stat.EphemeralOwner
+	if n.session != 0 || n.Token == 0 {
+		p, _ := parse(path.Base(at))
+		n.Token = cmp.Or(p.epoch, driver.Token(stat.Czxid))
+	}
+	return n
+}
+
+func (n node) encode() []byte {
+	text, _ := json.Marshal(n) // cannot fail
+	return text
+}
+
+// holds returns the refusal that other requests get while n is the holder's node in the queue q.
+func (n node) holds(q []place) *driver.Held {
+	reason := driver.Leased
+	if n.session == 0 {
+		reason = driver.Paused
+	}
+	return &driver.Held{Reason: reason, Holder: n.Holder, Note: n.Note, Token: n.Token, Readers: len(readers(q, n.Token))}
+}
+
+func (b *Backend) read(ctx context.Context, s *session, path string) (node, error) {
+	return ask(ctx, s, func(c *zk.Conn) (node, error) {
+		data, stat, err := c.Get(path)
+		if err != nil {
+			return node{}, err
+		}
+		return parseNode(path, data, stat), nil
+	})
+}
+
+// existence returns an operation that fails if a node does not exist.
+func existence(path string) *zk.CheckVersionRequest {
+	return &zk.CheckVersionRequest{Path: path, Version: -1}
+}
+
+// children lists the children of a node as the leader knows them. That leader may be a deposed leader that does
+// not know of its deposition. The list is empty if the node does not exist.
+func children(ctx context.Context, s *session, path string) ([]string, error) {
+	found, err := ask(ctx, s, func(c *zk.Conn) ([]string, error) {
+		if _, err := c.Sync(path); err != nil {
+			return nil, err
+		}
+		children, _, err := c.Children(path)
+		return children, err
+	})
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// make creates the container node of a lock, and the nodes above it. The servers remove the container node when it
+// stays empty. The nodes above it stay.
+func (b *Backend) make(ctx context.Context, s *session, key driver.Key) error {
+	err := b.create(ctx, s, b.container(key), true)
+	if !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	at := ""
+	for part := range strings.SplitSeq(strings.TrimPrefix(b.under(key.Namespace), "/"), "/") {
+		at += "/" + part
+		// ErrNoAuth is no failure here: the user may have no right to create a node that already exists. If the node is
+		// missing, creating the next node fails.
+		if err = b.create(ctx, s, at, false); err != nil && !errors.Is(err, zk.ErrNoAuth) {
+			return err
 		}
 	}
-	// The comparison uses the difference of the numbers, so that the order is right when the sequence overflows.
-	slices.SortFunc(all, func(x, y place) int { return int(x.sequence - y.sequence) })
-	return all
+	return b.create(ctx, s, b.container(key), true)
+}
+
+func (b *Backend) create(ctx context.Context, s *session, path string, container bool) error {
+	_, err := ask(ctx, s, func(c *zk.Conn) (string, error) {
+		if container {
+			return c.CreateContainer(path, nil, zk.FlagContainer, b.acl)
+		}
+		return c.Create(path, nil, zk.FlagPersistent, b.acl)
+	})
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
 }

@@ -30,7 +30,7 @@ func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 		return err == nil && outcomes[0] == driver.Renewed
 	}
 	for _, fate := range []faultproxy.AfterDrop{faultproxy.Reset, faultproxy.Hang} {
-		require.Eventually(t, renewed, 10*time.Second, 10*time.Millisecond, "the client has reconnected")
+		require.Eventually(t, renewed, 30*time.Second, 10*time.Millisecond, "the client has reconnected")
 		r := request("a")
 		require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, fate) }))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -45,9 +45,9 @@ func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 			require.Zero(t, entries(t, n, r.Key), "%v", err)
 			continue
 		}
-		require.Eventually(t, func() bool { return entries(t, n, r.Key) == 0 }, 10*time.Second, 5*time.Millisecond, "the node is deleted without a further request")
+		require.Eventually(t, func() bool { return entries(t, n, r.Key) == 0 }, 30*time.Second, 5*time.Millisecond, "the node is deleted without a further request")
 	}
-	require.Eventually(t, renewed, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, renewed, 30*time.Second, 10*time.Millisecond)
 }
 
 // lostReplyIsFound: if a request is repeated after its reply was lost, the repetition is granted the lock with the node
@@ -160,7 +160,7 @@ func TestForeignNodesStandInTheQueue(t *testing.T) {
 	theirs := zk.NewLock(n.direct, n.watching.Container(key), zk.WorldACL(zk.PermAll))
 	locked := make(chan error, 1)
 	go func() { locked <- theirs.Lock() }()
-	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 30*time.Second, time.Millisecond)
 	waits := queued(t, n, n.watching, t.Context(), request("a"))
 	require.NoError(t, n.watching.Release(t.Context(), g))
 	require.NoError(t, <-locked)

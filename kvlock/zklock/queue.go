@@ -1,129 +1,174 @@
 package zklock
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"time"
-
-	"github.com/go-zookeeper/zk"
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// Await implements [driver.Awaiter]. It puts a node at the end of the queue. If the queue was empty, the lock is
-// granted. Otherwise Await calls the function wait, and waits until the node before its own is deleted. It also watches
-// the second node before its own, so a release wakes two waiters. Await gives up when the context that wait returned
-// ends, or when the servers have not answered for r.TTL. It then deletes its node.
-func (b *Backend) Await(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
-	return onSession(ctx, r, func(ctx context.Context, r driver.Request) (driver.Grant, error) {
-		return b.enterQueue(ctx, r, wait)
-	})
+// A lock is the node ROOT/locks/NAME, or ROOT/locks-NAMESPACE/NAME. Its children are named _c_NONCE-lock-SEQUENCE, or
+// with -read- for shared locks, like those of ZooKeeper's own recipes. The nonce identifies the acquisition, so that
+// the node can be found if the reply to its request was lost. If a reader is not the first of its epoch (see
+// epoch.go), the token of the epoch is between the nonce and -read-.
+
+const (
+	locks     = "locks"
+	protected = "_c_"
+	alone     = "-lock-"
+	sharing   = "-read-"
+
+	epochDigits = 16
+)
+
+// under returns the node of a namespace.
+func (b *Backend) under(namespace string) string {
+	if namespace == "" {
+		return b.root + "/" + locks
+	}
+	return b.root + "/" + locks + "-" + escape(namespace)
 }
 
-func (b *Backend) enterQueue(ctx context.Context, r driver.Request, wait func(*driver.Held) context.Context) (driver.Grant, error) {
-	began := time.Now()
-	s, e, end, err := b.begin(ctx, r)
+// namespaceOf reverses under: it returns the namespace whose node has this name.
+func namespaceOf(node string) (namespace string, ok bool) {
+	if node == locks {
+		return "", true
+	}
+	escaped, ok := strings.CutPrefix(node, locks+"-")
+	return unescape(escaped), ok
+}
+
+// container returns the node of a lock.
+func (b *Backend) container(key driver.Key) string {
+	return b.under(key.Namespace) + "/" + escape(key.Name)
+}
+
+// escape replaces characters that may not be in a part of a path by %XX for each byte of their UTF-8. It replaces the
+// characters that ZooKeeper refuses, the slash, the percent sign, and the dots of the names "." and "..". ZooKeeper
+// also refuses characters beyond 16 bits, because Java represents them as two surrogates.
+func escape(part string) string {
+	if part == "." || part == ".." {
+		return strings.ReplaceAll(part, ".", "%2E")
+	}
+	legal := func(r rune) bool {
+		return r > 0x1f && r != '/' && r != '%' && !(r >= 0x7f && r <= 0x9f) && r < 0xd800 || r > 0xf8ff && r < 0xfff0
+	}
+	if strings.IndexFunc(part, func(r rune) bool { return !legal(r) }) < 0 {
+		return part
+	}
+	var out strings.Builder
+	for _, r := range part {
+		if legal(r) {
+			out.WriteRune(r)
+			continue
+		}
+		out.WriteString(url.PathEscape(string(r)))
+	}
+	return out.String()
+}
+
+func unescape(part string) string {
+	if text, err := url.PathUnescape(part); err == nil {
+		return text
+	}
+	return part
+}
+
+// place is one child of a lock's node.
+type place struct {
+	node     string
+	nonce    driver.Nonce // zero if another program created the node
+	shared   bool         // the entry is a reader, and does not wait like a writer
+	epoch    driver.Token // the token of a share; zero if the id of the transaction that created the node is the token
+	sequence int32
+}
+
+// parse parses the name of a child. It returns false if the name has no sequence number, because such a child is not in
+// the queue. The node of another program counts as exclusive.
+func parse(node string) (p place, ok bool) {
+	p.node = node
+	digits := len(node) - 10
+	if digits > 0 && node[digits-1] == '-' && digits > 1 && node[digits-2] == '-' {
+		digits-- // after 2³¹ nodes the sequence is negative
+	}
+	if digits < 0 {
+		return p, false
+	}
+	n, err := strconv.ParseInt(node[digits:], 10, 32)
 	if err != nil {
-		return driver.Grant{}, err
+		return p, false
 	}
-	defer end()
-	for {
-		if e == nil {
-			if e, err = b.stand(ctx, s, r); err != nil {
-				return driver.Grant{}, err
-			}
-		}
-		if err = e.wait(ctx); err != nil {
-			return driver.Grant{}, e.leave(ctx, err)
-		}
-		if e.first {
-			break
-		}
-		w := &waiter{entry: e, ttl: r.TTL, heard: time.Now(), tell: func(held *driver.Held) context.Context {
-			ctx = wait(held)
-			return ctx
-		}}
-		err := w.wait(ctx)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, errRejoin) || !e.gone(ctx) {
-			w.reportHolder(ctx)
-			return driver.Grant{}, e.leave(ctx, err)
-		}
-		e = nil
+	p.sequence = int32(n)
+	name := node[:digits]
+	text, isShared := strings.CutSuffix(name, sharing)
+	if !isShared {
+		text, _ = strings.CutSuffix(name, alone)
 	}
-	if e.sent.Before(began) && !e.session.provenSince(began) {
-		if err := e.session.check(ctx, e.path); err != nil {
-			return driver.Grant{}, e.leave(ctx, err)
-		}
+	text = strings.TrimPrefix(text, protected)
+	const nonce = len("00000000-0000-0000-0000-000000000000")
+	if len(text) == nonce+1+epochDigits && isShared {
+		epoch, _ := strconv.ParseInt(text[nonce+1:], 16, 64)
+		p.epoch, text = driver.Token(epoch), text[:nonce]
 	}
-	done, err := e.last(ctx, r.TTL)
-	if err != nil {
-		return driver.Grant{}, e.leave(ctx, err)
+	if nonce, err := driver.ParseNonce(text); err == nil {
+		p.nonce, p.shared = nonce, isShared
 	}
-	return e.grant(r.TTL, done), nil
+	return p, true
 }
 
-// stand puts an entry into the queue, and creates the lock's node first if it is missing. If this process does not know
-// that the lock's node exists, stand looks it up first. An attempt that fails because the node is missing would cost a
-// commit too.
-func (b *Backend) stand(ctx context.Context, s *session, r driver.Request) (*entry, error) {
-	if r.Shared {
-		return b.standShared(ctx, s, r)
-	}
-	b.mu.Lock()
-	_, known := b.versions.get(r.Key)
-	b.mu.Unlock()
-	if !known {
-		_, err := b.look(ctx, s, r.Key)
-		if errors.Is(err, zk.ErrNoNode) {
-			err = b.make(ctx, s, r.Key)
-		}
-		if err != nil {
-			return nil, ofRead(err)
+// queue returns the children of a lock's node in the order of their creation. The first is the holder's.
+func queue(children []string) []place {
+	var all []place
+	for _, node := range children {
+		if p, ok := parse(node); ok {
+			all = append(all, p)
 		}
 	}
-	for {
-		if err := s.await(ctx); err != nil {
-			return nil, err
-		}
-		e := b.enter(s, r, admission{version: -1})
-		if err := e.wait(ctx); !errors.Is(err, zk.ErrNoNode) {
-			return e, nil
-		}
-		if err := b.make(ctx, s, r.Key); err != nil {
-			return nil, ofRead(err)
-		}
+	// The comparison uses the difference of the numbers, so that the order is right when the sequence overflows.
+	slices.SortFunc(all, func(x, y place) int { return int(x.sequence - y.sequence) })
+	for i := range all { // only the first entry can begin an epoch; another program's node may have come before
+		all[i].shared = all[i].shared && (i == 0 || all[i].epoch != 0)
 	}
+	return all
 }
 
-// leave deletes the entry, even if ctx has ended. It returns err, marked as not applied if the entry is certainly
-// deleted.
-func (e *entry) leave(ctx context.Context, err error) error {
-	const limit = time.Second
-	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	removal := e.remove("")
-	if e.session.ctx.Err() != nil {
-		if e.stands() {
-			err = oneline.Join(errPlaceLost, err)
-		}
-		return driver.NotApplied(err)
+// firstWriter returns the index of the first entry of q that is not a reader, or -1. All later entries wait for it.
+func firstWriter(q []place) int {
+	return slices.IndexFunc(q, func(p place) bool { return !p.shared })
+}
+
+// blockers returns the entries that the entry at the given index waits for.
+func blockers(q []place, index int) (all []place) {
+	e := q[index]
+	if e.epoch == 0 {
+		return q[:index]
 	}
-	var held *driver.Held
-	select {
-	case <-removal.done:
-		if driver.IsPermanent(removal.err) {
-			return removal.err
+	for i, p := range q {
+		if !p.shared && i < index || p.shared && p.epoch < e.epoch {
+			all = append(all, p)
 		}
-		if errors.As(err, &held) {
-			return err
-		}
-		return ofRead(err)
-	case <-inner.Done(): // the node may exist, even if err is marked as not applied
-		return oneline.Join(ctx.Err(), fmt.Errorf("zklock: the node in the queue was not deleted: %v", err)) //nolint:errorlint // see above
 	}
+	return all
+}
+
+// lead returns an entry that holds the lock. If readers hold the lock, that is an entry with the smallest token of all
+// readers at the head of the queue.
+func lead(q []place) place {
+	if n := firstWriter(q); n >= 0 {
+		q = q[:max(n, 1)]
+	}
+	return slices.MinFunc(q, func(x, y place) int { return cmp.Compare(x.epoch, y.epoch) })
+}
+
+// readers returns the readers that hold the lock. The parameter token is the token of these readers.
+func readers(q []place, token driver.Token) (all []place) {
+	for _, p := range q {
+		if p.shared && (p.epoch == token || p.epoch == 0) {
+			all = append(all, p)
+		}
+	}
+	return all
 }

@@ -34,8 +34,8 @@ func entries(tb testing.TB, n *network, key driver.Key) int {
 	return len(q)
 }
 
-// watching returns how many watches the servers have on nodes in key's queue. Each waiter has two watches: on the two
-// nodes before its own, or on the node before its own and on its own node.
+// watching returns how many watches the servers have on nodes in key's queue. Each waiter has one watch, on the
+// node before its own.
 func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 	tb.Helper()
 	for _, s := range n.servers {
@@ -47,7 +47,7 @@ func watching(tb testing.TB, n *network, key driver.Key) (all int) {
 // watched waits until the nodes in key's queue have the wanted number of watches.
 func watched(t *testing.T, n *network, key driver.Key, want int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return watching(t, n, key) == want }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return watching(t, n, key) == want }, time.Minute, 5*time.Millisecond)
 }
 
 // enter waits in the queue until the lock is granted or ctx ends.
@@ -64,13 +64,13 @@ func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r 
 		_, err := enter(ctx, b, r)
 		done <- err
 	}()
-	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 30*time.Second, time.Millisecond)
 	return done
 }
 
-// onlyTwoOfAHundredWaitersWake: when the holder of a lock dies, only two of a hundred waiting processes wake. The first
-// is granted the lock. The second becomes the first waiter. The other processes keep their watches and send no request.
-func onlyTwoOfAHundredWaitersWake(t *testing.T, n *network) {
+// onlyOneOfAHundredWaitersWakes: when the holder of a lock dies, only one of a hundred waiting processes wakes, and is
+// granted the lock. The other processes keep their watches and send no request.
+func onlyOneOfAHundredWaitersWakes(t *testing.T, n *network) {
 	const many = 100
 	ctx, cancel := context.WithCancel(t.Context())
 	r := request("a")
@@ -82,12 +82,12 @@ func onlyTwoOfAHundredWaitersWake(t *testing.T, n *network) {
 	for i := range waiters {
 		waiters[i] = queued(t, n, backends[i%len(backends)], ctx, request("a"))
 	}
-	watched(t, n, r.Key, 2*many)
+	watched(t, n, r.Key, many)
 	before := received(t, n)
 	require.NoError(t, n.Expire(ctx, r.Key))
 	require.NoError(t, <-waiters[0])
 	t.Logf("%d waiters, the holder's session ended: %d requests by all clients", many, received(t, n)-before)
-	watched(t, n, r.Key, 2*(many-1)+1) // the new holder's watch on its own node remains
+	watched(t, n, r.Key, many-1)
 	for _, w := range waiters[1:] {
 		assert.Empty(t, w)
 	}
@@ -126,7 +126,7 @@ func waitersAreServedInOrder(t *testing.T, n *network) {
 			mu.Unlock()
 			assert.NoError(t, b.Release(t.Context(), g))
 		})
-		require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 30*time.Second, time.Millisecond)
 	}
 	require.NoError(t, n.watching.Release(t.Context(), g))
 	group.Wait()
@@ -173,7 +173,7 @@ func deadWaiterGrantsNothing(t *testing.T, n *network) {
 	last, err := n.open()
 	require.NoError(t, err)
 	waits := queued(t, n, last, t.Context(), request("a"))
-	watched(t, n, g.Key, 2*3)
+	watched(t, n, g.Key, 3)
 	q, err := n.queue(g.Key)
 	require.NoError(t, err)
 	container := n.watching.Container(g.Key) + "/"
@@ -181,7 +181,7 @@ func deadWaiterGrantsNothing(t *testing.T, n *network) {
 	require.NoError(t, err)
 	require.NoError(t, n.endSession(stat.EphemeralOwner))
 	require.Error(t, <-lost, "a waiter whose node was deleted is not granted the lock")
-	watched(t, n, g.Key, 2*2)
+	watched(t, n, g.Key, 2)
 	require.Empty(t, before)
 	require.Empty(t, waits)
 	require.NoError(t, n.watching.Release(t.Context(), g))
@@ -191,7 +191,7 @@ func deadWaiterGrantsNothing(t *testing.T, n *network) {
 	require.NoError(t, <-waits)
 }
 
-// waiterBehindOthersNoticesItsDeletion: a waiter that is not the first does not watch its own node. If this node is
+// waiterBehindOthersNoticesItsDeletion: a waiter does not watch its own node. If this node is
 // deleted, the waiter still notices it during its wait.
 func waiterBehindOthersNoticesItsDeletion(t *testing.T, n *network) {
 	_, err := n.watching.Acquire(t.Context(), request("a"))
@@ -204,7 +204,7 @@ func waiterBehindOthersNoticesItsDeletion(t *testing.T, n *network) {
 	}
 	q, err := n.queue(driver.Key{Name: "a"})
 	require.NoError(t, err)
-	watched(t, n, driver.Key{Name: "a"}, 2*3)
+	watched(t, n, driver.Key{Name: "a"}, 3)
 	require.NoError(t, n.direct.Delete(n.watching.Container(driver.Key{Name: "a"})+"/"+q[3], -1))
 	select {
 	case err := <-last:
@@ -225,6 +225,8 @@ func waiterBehindOthersLearnsTheHolder(t *testing.T, n *network) {
 		queued(t, n, open(t, n.servers, n.root), ctx, request("a"))
 	}
 	l := lockerOn(t, open(t, n.servers, n.root))
+	_, err = l.Acquire(ctx, "b") // opens the session first, which can be slow on a loaded machine
+	require.NoError(t, err)
 	var held *rowlock.HeldError
 	_, err = l.Acquire(ctx, "a", rowlock.Wait(20*time.Millisecond))
 	require.ErrorAs(t, err, &held)
@@ -236,7 +238,7 @@ func waiterBehindOthersLearnsTheHolder(t *testing.T, n *network) {
 	select {
 	case who := <-told:
 		assert.Equal(t, "the holder", who)
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("the waiter did not learn the holder")
 	}
 }
@@ -252,7 +254,7 @@ func waiterWithoutItsNodeIsNotGranted(t *testing.T, n *network) {
 		require.NoError(t, err)
 		lost := queued(t, n, next, t.Context(), request(name))
 		waits := queued(t, n, n.watching, t.Context(), request(name))
-		watched(t, n, g.Key, 2*2)
+		watched(t, n, g.Key, 2)
 		q, err := n.queue(g.Key)
 		require.NoError(t, err)
 		if cut {
@@ -275,6 +277,8 @@ func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 	require.NoError(t, err)
 	b := open(t, n.servers, n.root)
 	l := lockerOn(t, b)
+	_, err = l.Acquire(t.Context(), "b") // opens the session first, which can be slow on a loaded machine
+	require.NoError(t, err)
 	for range 5 {
 		_, err := l.Acquire(t.Context(), "a", rowlock.Wait(20*time.Millisecond))
 		require.ErrorIs(t, err, rowlock.ErrHeld)
@@ -300,7 +304,7 @@ func readersAndWritersQueue(t *testing.T, n *network) {
 		assert.NoError(t, err)
 		writer <- g
 	}()
-	require.Eventually(t, func() bool { return entries(t, n, key) == 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return entries(t, n, key) == 3 }, 30*time.Second, time.Millisecond)
 	_, err = n.watching.Acquire(t.Context(), share("a"))
 	var held *driver.Held
 	require.ErrorAs(t, err, &held, "a reader does not overtake a waiting writer")
@@ -310,9 +314,7 @@ func readersAndWritersQueue(t *testing.T, n *network) {
 		require.NoError(t, err)
 		readers = append(readers, queued(t, n, b, t.Context(), share("a")))
 	}
-	// The writer has two watches, on the readers before it. The three waiting readers have two each, on the writer and
-	// on their own nodes.
-	watched(t, n, key, 2+3+3)
+	watched(t, n, key, 1+3) // the writer watches the second reader, and the three waiting readers watch the writer
 	require.NoError(t, n.watching.Release(t.Context(), one))
 	require.Empty(t, writer, "the second reader still holds the lock")
 	q, err := n.queue(key)

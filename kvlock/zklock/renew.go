@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // Renew proves that the sessions of the grants live, and that each of their nodes exists. For each session it sends one
@@ -20,30 +21,29 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	outcomes := make([]driver.Outcome, len(grants))
-	bySession := make(map[*session][]renewing)
+	outcomes, entries := make([]driver.Outcome, len(grants)), make([]*entry, len(grants))
+	bySession := make(map[*session][]int) // indexes of the grants
 	for i, g := range grants {
 		e := b.held(g)
 		switch {
-		case e == nil || e.leaving() != nil:
+		case e == nil:
 			outcomes[i] = driver.Lost
 		case g.TTL <= e.session.trust(g.TTL):
-			bySession[e.session] = append(bySession[e.session], renewing{e, i})
+			entries[i] = e
+			bySession[e.session] = append(bySession[e.session], i)
 		}
 	}
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var failure error
 	for s, all := range bySession {
-		for _, some := range parts(all) {
-			group.Go(func() {
-				if err := s.renew(ctx, some, outcomes); err != nil {
-					mu.Lock()
-					failure = err
-					mu.Unlock()
-				}
-			})
-		}
+		group.Go(func() {
+			if err := s.renew(ctx, entries, all, outcomes); err != nil {
+				mu.Lock()
+				failure = err
+				mu.Unlock()
+			}
+		})
 	}
 	group.Wait()
 	if failure != nil && !slices.ContainsFunc(outcomes, func(o driver.Outcome) bool { return o != driver.Unknown }) {
@@ -52,90 +52,81 @@ func (b *Backend) Renew(ctx context.Context, grants []driver.Grant) ([]driver.Ou
 	return outcomes, nil
 }
 
-type renewing struct {
-	*entry
-
-	at int // index in the outcomes
-}
-
-// parts splits the renewals into several lists, so that the operations of each list fit into one request.
-func parts(renewals []renewing) (parts [][]renewing) {
-	const most = sendBuffer / 2
-	size, from := 0, 0
-	for i, r := range renewals {
-		const around = 32 // bytes of an operation besides its path
-		size += len(r.path) + around
-		if size > most && i > from {
-			parts = append(parts, renewals[from:i])
-			size, from = len(r.path)+around, i
-		}
+// renew sets the outcomes of some entries of one session, which it gets as indexes. If a node was deleted, the
+// transaction fails. The method then renews each half of the entries alone. It also does so if the operations do not fit
+// into one request.
+func (s *session) renew(ctx context.Context, entries []*entry, some []int, outcomes []driver.Outcome) error {
+	const most, around = sendBuffer / 2, 32 // bytes of a request, and of an operation besides its path
+	var checks []any
+	size := 0
+	for _, i := range some {
+		checks = append(checks, existence(entries[i].path))
+		size += len(entries[i].path) + around
 	}
-	return append(parts, renewals[from:])
-}
-
-// renew sets the outcomes of some grants of one session.
-func (s *session) renew(ctx context.Context, some []renewing, outcomes []driver.Outcome) error {
-	sent := time.Now()
-	err := s.checkAll(ctx, some)
-	if errors.Is(err, zk.ErrNoNode) {
-		var left []renewing
-		if left, err = s.sort(ctx, some, outcomes); err == nil && len(left) > 0 {
-			some, sent = left, time.Now()
-			err = s.checkAll(ctx, some)
-		} else {
-			some = nil
-		}
+	half := len(some) / 2
+	split := half > 0 && size > most
+	sent, err := time.Now(), error(nil)
+	if !split {
+		_, err = ask(ctx, s, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(checks...) })
+		split = half > 0 && errors.Is(err, zk.ErrNoNode)
 	}
 	outcome := driver.Renewed
 	switch {
 	case s.ctx.Err() != nil:
-		outcome, err = driver.Lost, nil
+		outcome = driver.Lost
+	case split:
+		return oneline.Join(s.renew(ctx, entries, some[:half], outcomes), s.renew(ctx, entries, some[half:], outcomes))
+	case errors.Is(err, zk.ErrNoNode):
+		outcome = driver.Lost
+		entries[some[0]].forget()
 	case err != nil:
 		return err
 	default:
-		s.prove(sent)
+		s.keep(sent)
 	}
-	for _, r := range some {
-		outcomes[r.at] = outcome
+	for _, i := range some {
+		outcomes[i] = outcome
 	}
 	return nil
 }
 
-func (s *session) checkAll(ctx context.Context, some []renewing) error {
-	checks := make([]any, len(some))
-	for i, r := range some {
-		checks[i] = existence(r.path)
+// Release deletes the node of g, and records the tick of g in the same transaction. It returns ErrNotHeld if this
+// backend has no node for g's nonce, or if the node has another token than g. If the servers do not answer, the deletion
+// continues in the background.
+func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
+	if err := oneline.Join(b.err, ctx.Err()); err != nil {
+		return driver.NotApplied(err)
 	}
-	_, err := ask(ctx, s, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(checks...) })
-	return err
+	b.mu.Lock()
+	_, before := b.ended.Get(ending{g.Nonce, g.Token})
+	e := b.entries[g.Nonce]
+	b.mu.Unlock()
+	switch {
+	case before:
+		return nil
+	case e == nil || !e.is(g):
+		return driver.ErrNotHeld
+	}
+	done := g.Done
+	if e.Shared { // several readers hold the lock, so they keep no ticks
+		done = ""
+	}
+	removal := e.remove(done)
+	select {
+	case <-removal.done:
+		return removal.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// sort finds out which nodes were deleted. It sets the outcomes of their grants to Lost, and returns the other grants.
-// The session's server has seen the failed transaction and everything before it, so it is enough to read from this
-// server.
-func (s *session) sort(ctx context.Context, some []renewing, outcomes []driver.Outcome) (left []renewing, err error) {
-	found := make([]bool, len(some))
-	errs := make([]error, len(some))
-	var group sync.WaitGroup
-	for i, r := range some {
-		group.Go(func() {
-			found[i], errs[i] = ask(ctx, s, func(c *zk.Conn) (bool, error) {
-				found, _, err := c.Exists(r.path)
-				return found, err
-			})
-		})
+// held returns the entry of g, or nil if this backend does not hold g or has begun to delete its node.
+func (b *Backend) held(g driver.Grant) *entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[g.Nonce]
+	if e == nil || e.removal != nil || !e.granted.Load() || !e.is(g) {
+		return nil
 	}
-	group.Wait()
-	for i, r := range some {
-		switch {
-		case errs[i] != nil:
-			err = errs[i]
-		case found[i]:
-			left = append(left, r)
-		default:
-			outcomes[r.at] = driver.Lost
-			r.forget()
-		}
-	}
-	return left, err
+	return e
 }

@@ -3,48 +3,47 @@ package zklock
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/backoff"
+	"github.com/rowlock/rowlock/internal/oneline"
 )
 
 // session is one ZooKeeper session, which any number of locks use. The session's client reconnects by itself, and sends
 // the pings that keep the session alive. When the session ends, run closes the client.
 type session struct {
-	store *store
-	asked time.Duration // the requested timeout
-	conn  *zk.Conn
-	loop  <-chan zk.Event // closed when all goroutines of the client have ended
-	ended chan struct{}   // closed when the client's goroutines and connection have ended
-	ctx   context.Context // ends when the session has ended, or is no longer trusted
-	end   context.CancelCauseFunc
+	backend *Backend
+	asked   time.Duration // the requested timeout
+	conn    *zk.Conn
+	loop    <-chan zk.Event // closed when all goroutines of the client have ended
+	ended   chan struct{}   // closed when the client's goroutines and connection have ended
+	ctx     context.Context // ends when the session has ended, or is no longer trusted
+	end     context.CancelCauseFunc
 
-	// Guarded by store.mu.
-	used time.Time   // when the session was last requested, or an entry on it ended
-	idle *time.Timer // ends the session if it is unused
+	authorized chan struct{} // closed when the client is authenticated
 
-	mu          sync.Mutex
-	wire        *wire         // the current connection, or the last one
-	timeout     time.Duration // the timeout that the servers granted; zero before the first connection
-	failures    int           // failed connection attempts in a row
-	dialed      error         // the error of the last failed attempt
-	connected   bool
-	connections int // number of connections made so far
-	authorized  bool
-	up          chan struct{} // closed while requests can be sent
-	proven      time.Time     // a majority of the servers answered a request that was sent just after this time
-	kept        time.Time     // when the last entry was granted
-	expiry      *time.Timer   // ends the session when it has not been proven for too long
-	granted     int           // number of held entries
-	watches     map[string]*watch
-	asking      int           // number of running requests
-	answered    chan struct{} // closed when no request is running; nil if no goroutine waits for that
+	mu        sync.Mutex
+	wire      *wire         // the current connection, or the last one
+	timeout   time.Duration // the timeout that the servers granted; zero before the first connection
+	failures  int           // failed connection attempts in a row
+	dialed    error         // the error of the last failed attempt
+	connected bool
+	up        chan struct{} // closed while the client is connected
+	watches   map[string]*watch
+	kept      time.Time // when an entry was granted, or just before the last request for a renewal that succeeded
+
+	expiry *time.Timer  // calls expire half a timeout after kept
+	asking atomic.Int32 // number of running requests
 }
 
 // trusted is the part of a session's timeout, in tenths, for which a grant is trusted after a proof. The leader ends
@@ -55,7 +54,7 @@ type session struct {
 const trusted = 4
 
 // lengths lists the values to which TTLs are rounded up. There are few of them, because each length needs a connection,
-// and servers limit the number of connections from one address.
+// and servers limit the number of connections from one address. rowlock.New accepts no TTL longer than the last length.
 var lengths = []time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 20 * time.Second, 30 * time.Second,
@@ -63,70 +62,42 @@ var lengths = []time.Duration{
 	time.Hour, 4 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
 }
 
-// length returns ttl rounded up to one of lengths. rowlock.New accepts no TTL longer than the last length.
-func length(ttl time.Duration) time.Duration {
-	if i := slices.IndexFunc(lengths, func(l time.Duration) bool { return ttl <= l }); i >= 0 {
-		return lengths[i]
-	}
-	return ttl
-}
-
 // session returns the session for new locks with a TTL. It does no I/O.
-func (s *store) session(ttl time.Duration) (*session, error) {
-	asked := min(2*length(ttl), math.MaxInt32*time.Millisecond)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+func (b *Backend) session(ttl time.Duration) (*session, error) {
+	i, _ := slices.BinarySearch(lengths, ttl)
+	asked := 2 * lengths[min(i, len(lengths)-1)]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.err != nil:
+		return nil, driver.Permanent(b.err)
+	case b.closed:
 		return nil, driver.Permanent(errClosed)
 	}
-	if open := s.places[asked]; open != nil && open.ctx.Err() == nil {
-		open.used = time.Now()
-		return open, nil
+	s := b.sessions[asked]
+	if s == nil || s.ctx.Err() != nil {
+		s = b.open(asked)
+		b.sessions[asked] = s
 	}
-	open, err := s.open(asked)
-	if err != nil {
-		return nil, driver.NotApplied(err)
-	}
-	s.places[asked] = open
-	return open, nil
-}
-
-// any returns a session for requests on which no lock depends.
-func (s *store) any() (*session, error) {
-	s.mu.Lock()
-	for _, open := range s.places {
-		if open.ctx.Err() == nil && !s.closed {
-			open.used = time.Now()
-			s.mu.Unlock()
-			return open, nil
-		}
-	}
-	s.mu.Unlock()
-	const usual = 15 * time.Second
-	return s.session(usual)
-}
-
-func (s *store) open(asked time.Duration) (*session, error) {
-	n := &session{store: s, asked: asked, used: time.Now(), ended: make(chan struct{}), up: make(chan struct{}), watches: make(map[string]*watch), authorized: len(s.auth) == 0}
-	n.ctx, n.end = context.WithCancelCause(context.Background())
-	conn, loop, err := zk.Connect(s.servers, asked, zk.WithDialer(n.dialNext), zk.WithHostProvider(&hosts{session: n, next: -1}),
-		zk.WithEventCallback(n.event), zk.WithLogger(quiet{}), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(sendBuffer))
-	if err != nil {
-		return nil, err
-	}
-	n.mu.Lock()
-	n.conn, n.loop = conn, loop
-	n.mu.Unlock()
-	n.idle = time.AfterFunc(s.linger, n.endIdle)
-	s.running.Go(n.run)
-	if len(s.auth) > 0 {
-		s.running.Go(n.authorize)
-	}
-	return n, nil
+	return s, nil
 }
 
 // sendBuffer is the size of the client's send buffer in bytes. The largest request has 128 kilobytes of watches.
 const sendBuffer = 256 << 10
+
+func (b *Backend) open(asked time.Duration) *session {
+	s := &session{
+		backend: b, asked: asked, ended: make(chan struct{}), authorized: make(chan struct{}), up: make(chan struct{}), watches: make(map[string]*watch),
+	}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	s.expiry = time.AfterFunc(math.MaxInt64, s.expire)
+	// Connect fails only without servers.
+	s.conn, s.loop, _ = zk.Connect(b.servers, asked, zk.WithDialer(s.dial), zk.WithHostProvider(&hosts{s, rand.IntN(len(b.servers))}),
+		zk.WithEventCallback(s.event), zk.WithLogger(log.New(io.Discard, "", 0)), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(sendBuffer))
+	b.running.Go(s.run)
+	b.running.Go(s.authorize)
+	return s
+}
 
 // run closes the client when the session ends. The client's close request ends the session on the servers.
 //
@@ -138,9 +109,10 @@ func (s *session) run() {
 	defer close(s.ended)
 	<-s.ctx.Done()
 	const grace, limit = 250 * time.Millisecond, 5 * time.Second
-	if !s.quiet(grace) {
-		s.closeWire()
-		s.quiet(grace)
+	for began := time.Now(); s.asking.Load() > 0 && time.Since(began) < 2*grace; time.Sleep(time.Millisecond) {
+		if time.Since(began) > grace {
+			s.closeWire()
+		}
 	}
 	s.conn.Close()
 	s.closeWire()
@@ -158,25 +130,29 @@ func (s *session) run() {
 	}
 }
 
+// closeWire closes the current connection. The client then opens another one.
+func (s *session) closeWire() {
+	s.mu.Lock()
+	w := s.wire
+	s.mu.Unlock()
+	if w != nil {
+		_ = w.Close()
+	}
+}
+
 // authorize authenticates on the first connection. The client repeats the authentication on every later connection.
 func (s *session) authorize() {
-	for _, a := range s.store.auth {
-		for s.ctx.Err() == nil {
-			err := s.conn.AddAuth(a.scheme, a.secret)
-			if err == nil {
-				break
-			}
+	for _, a := range s.backend.auth {
+		err := zk.ErrConnectionClosed
+		for err != nil && backoff.Sleep(s.ctx, time.Millisecond) {
+			err = s.conn.AddAuth(a.scheme, a.secret)
 			if errors.Is(err, zk.ErrAuthFailed) {
 				s.finish(driver.Permanent(err))
 				return
 			}
-			backoff.Sleep(s.ctx, 10*time.Millisecond)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.authorized = true
-	s.rise()
+	close(s.authorized)
 }
 
 // trust returns how long a grant with this TTL is trusted after a proof.
@@ -186,23 +162,152 @@ func (s *session) trust(ttl time.Duration) time.Duration {
 	return min(ttl, s.timeout*trusted/10)
 }
 
-// finish ends the session and all its locks, and removes them from the store.
-func (s *session) finish(cause error) {
-	s.end(cause)
+// keep keeps the session for half its timeout, from the instant since. If it then still holds locks, the session ends. By
+// then no holder trusts a lease of the session any more. If only the replies of the servers were lost, the client's pings
+// would otherwise hold these locks for as long as the process lives.
+func (s *session) keep(since time.Time) {
 	s.mu.Lock()
-	if s.expiry != nil {
-		s.expiry.Stop()
+	defer s.mu.Unlock()
+	if since.After(s.kept) {
+		s.kept = since
+		s.expiry.Reset(s.timeout/2 - time.Since(since))
 	}
+}
+
+func (s *session) expire() {
+	s.mu.Lock()
+	over := time.Since(s.kept) >= s.timeout/2
 	s.mu.Unlock()
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	s.idle.Stop()
-	if s.store.places[s.asked] == s {
-		delete(s.store.places, s.asked)
+	s.backend.mu.Lock()
+	holds := slices.ContainsFunc(s.entries(), func(e *entry) bool { return e.granted.Load() })
+	s.backend.mu.Unlock()
+	if over && holds {
+		s.finish(errUnproven)
 	}
-	for nonce, e := range s.store.entries {
+}
+
+// entries returns the locks and waiters of s. The caller holds the backend's mu.
+func (s *session) entries() (all []*entry) {
+	for _, e := range s.backend.entries {
 		if e.session == s {
-			delete(s.store.entries, nonce)
+			all = append(all, e)
 		}
 	}
+	return all
+}
+
+// finish ends the session and all its locks, and removes them from the backend.
+func (s *session) finish(cause error) {
+	s.end(cause)
+	s.expiry.Stop()
+	b := s.backend
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sessions[s.asked] == s {
+		delete(b.sessions, s.asked)
+	}
+	for _, e := range s.entries() {
+		delete(b.entries, e.Nonce)
+	}
+}
+
+// event handles an event of the client. It must not block.
+func (s *session) event(e zk.Event) {
+	if e.Type == zk.EventSession && e.State == zk.StateExpired {
+		s.finish(errExpired)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case e.Type != zk.EventSession:
+		s.fire(e.Path)
+	case e.State == zk.StateHasSession:
+		s.connected, s.failures = true, 0
+		close(s.up)
+	case e.State == zk.StateDisconnected && s.connected:
+		s.connected, s.up = false, make(chan struct{})
+	}
+}
+
+// await waits until requests can be sent. Its errors are marked as not applied.
+func (s *session) await(ctx context.Context) error {
+	if s.ctx.Err() != nil {
+		return s.over()
+	}
+	s.mu.Lock()
+	up := s.up
+	s.mu.Unlock()
+	for _, ready := range []chan struct{}{s.authorized, up} {
+		select {
+		case <-ready:
+		case <-s.ctx.Done():
+			return s.over()
+		case <-ctx.Done():
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return driver.NotApplied(oneline.Join(errUnreachable, s.dialed, ctx.Err()))
+		}
+	}
+	return nil
+}
+
+// over returns the reason why the session has ended, marked as not applied. Use it only for requests that were not
+// sent.
+func (s *session) over() error { return ofRead(context.Cause(s.ctx)) }
+
+// call sends a request and waits until it is answered or its connection ends. The client does not support contexts.
+func call[T any](s *session, request func(*zk.Conn) (T, error)) (T, error) {
+	s.asking.Add(1)
+	v, err := request(s.conn)
+	s.asking.Add(-1)
+	if errors.Is(err, zk.ErrSessionExpired) { // servers may return this error without closing the connection
+		s.finish(errExpired)
+	}
+	return v, err
+}
+
+// askOnce sends one request. When ctx ends, the request continues until it is answered or its connection ends.
+func askOnce[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, error)) (T, error) {
+	var none T
+	if err := s.await(ctx); err != nil {
+		return none, err
+	}
+	type answer struct {
+		value T
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		v, err := call(s, request)
+		answers <- answer{v, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.value, a.err
+	case <-s.ctx.Done():
+		return none, context.Cause(s.ctx)
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// ask sends a request, and repeats it if the connection breaks. The request must be safe to repeat.
+func ask[T any](ctx context.Context, s *session, request func(*zk.Conn) (T, error)) (T, error) {
+	for {
+		v, err := askOnce(ctx, s, request)
+		if !errors.Is(err, zk.ErrConnectionClosed) || !backoff.Sleep(ctx, time.Millisecond) {
+			return v, err
+		}
+	}
+}
+
+// again calls the function do. If that fails because its session had already ended, it calls do once more, which then
+// gets another session. A waiter that has lost its node is not such a failure.
+func again[T any](do func() (T, error)) (T, error) {
+	v, err := do()
+	if driver.IsNotApplied(err) && isAny(err, []error{errExpired, errUnproven, errIdle}) && !errors.Is(err, errPlaceLost) {
+		return do()
+	}
+	return v, err
 }

@@ -35,7 +35,7 @@ func lostSessionEndsItsLeasesOnly(t *testing.T, n *network) {
 	for _, lease := range leases {
 		select {
 		case <-lease.Context().Done():
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 		}
 		require.ErrorIs(t, lease.Err(), rowlock.ErrLost)
 	}
@@ -61,13 +61,13 @@ func sessionExpiryWhileWaiting(t *testing.T, n *network) {
 		got <- lease
 	}()
 	key := driver.Key{Name: "a"}
-	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 30*time.Second, time.Millisecond)
 	q, err := n.queue(key)
 	require.NoError(t, err)
 	_, stat, err := n.direct.Get(n.watching.Container(key) + "/" + q[1])
 	require.NoError(t, err)
 	require.NoError(t, n.endSession(stat.EphemeralOwner))
-	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond, "the waiter has a new node")
+	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 30*time.Second, time.Millisecond, "the waiter has a new node")
 	require.NoError(t, first.Release(t.Context()))
 	require.NotNil(t, <-got)
 }
@@ -84,7 +84,7 @@ func TestAnUntrustedSessionIsEnded(t *testing.T) {
 	require.NoError(t, n.Cut(b))
 	<-lease.Context().Done()
 	require.NoError(t, n.Restore(b))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	next, err := lockerOn(t, n.watching).Acquire(ctx, "a")
 	require.NoError(t, err)
@@ -139,15 +139,15 @@ func TestALongWaitKeepsItsPlace(t *testing.T) {
 	require.NoError(t, err)
 	got := make(chan *rowlock.Lease, 1)
 	go func() {
-		lease, err := lockerOn(t, b, rowlock.TTL(2*time.Second)).Acquire(t.Context(), "a")
+		lease, err := lockerOn(t, b, rowlock.TTL(5*time.Second)).Acquire(t.Context(), "a")
 		assert.NoError(t, err)
 		got <- lease
 	}()
 	key := driver.Key{Name: "a"}
-	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return entries(t, n, key) == 2 }, 30*time.Second, time.Millisecond)
 	before, err := n.queue(key)
 	require.NoError(t, err)
-	time.Sleep(2 * time.Second) // this is longer than the session is trusted without a proof
+	time.Sleep(5 * time.Second) // this is longer than the session is trusted without a proof
 	require.NoError(t, first.Release(t.Context()))
 	lease := <-got
 	require.NotNil(t, lease)

@@ -19,20 +19,18 @@ import (
 // recipes ignore it, or see a number that is larger than every sequence number.
 const tickNode = "done__99999999999"
 
-var errUnrecorded = errors.New("zklock: the servers did not answer whether the release recorded the tick")
-
 // tick is the content of a tick node.
 type tick struct {
 	Done  string       `json:"done"`
 	Token driver.Token `json:"token"` // the token of the grant whose release recorded the tick
 }
 
-func (s *store) tickPath(key driver.Key) string { return s.container(key) + "/" + tickNode }
+func (b *Backend) tickPath(key driver.Key) string { return b.container(key) + "/" + tickNode }
 
 // tick reads the tick of a lock. It returns an empty tick if there is none.
-func (s *store) tick(ctx context.Context, open *session, key driver.Key) (t tick, err error) {
-	text, err := ask(ctx, open, func(c *zk.Conn) ([]byte, error) {
-		text, _, err := c.Get(s.tickPath(key))
+func (b *Backend) tick(ctx context.Context, s *session, key driver.Key) (t tick, err error) {
+	text, err := ask(ctx, s, func(c *zk.Conn) ([]byte, error) {
+		text, _, err := c.Get(b.tickPath(key))
 		return text, err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
@@ -43,50 +41,42 @@ func (s *store) tick(ctx context.Context, open *session, key driver.Key) (t tick
 }
 
 // last returns the tick for a grant of e, and gives up after ttl. If the last read of the queue showed no tick, there
-// is none, and last sends no request. A tick that was recorded after that read cannot be missed: a release with a tick
-// changes the holder's node, so that e reads the queue again (see deleteNode).
+// is none, and last sends no request. That read is not older than the release of the previous holder.
 func (e *entry) last(ctx context.Context, ttl time.Duration) (string, error) {
-	e.store.mu.Lock()
-	ticked := e.ticked
-	e.store.mu.Unlock()
-	if !ticked {
+	if !e.ticked.Load() {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, ttl)
 	defer cancel()
-	t, err := e.store.tick(ctx, e.session, e.key)
+	t, err := e.backend.tick(ctx, e.session, e.Key)
 	return t.Done, err
 }
 
-// deleteRecording deletes the entry's node and records a tick, in one transaction. It writes the tick before it deletes
-// the node, so that a waiter that learns of the deletion can read the tick. It changes the node before it deletes the
-// node, because the next waiter's watch must not report a deletion. The waiter would treat a deletion as a grant without
-// a new tick.
-func (e *entry) deleteRecording(done string) error {
+// deleteOnce deletes the entry's node. If the parameter done is not empty, the same transaction records it as the tick.
+// It writes the tick before it deletes the node, so that a waiter that learns of the deletion can read the tick.
+func (e *entry) deleteOnce(done string) error {
+	if done == "" {
+		_, err := call(e.session, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(e.path, -1) })
+		return err
+	}
 	text, _ := json.Marshal(tick{done, e.token}) // encoding a text and a number cannot fail
-	e.store.mu.Lock()
-	ticked := e.ticked
-	e.store.mu.Unlock()
-	for {
-		var write any = &zk.CreateRequest{Path: e.store.tickPath(e.key), Data: text, Acl: e.store.acl, Flags: zk.FlagPersistent}
+	for ticked := e.ticked.Load(); ; ticked = !ticked {
+		var write any = &zk.CreateRequest{Path: e.backend.tickPath(e.Key), Data: text, Acl: e.backend.acl, Flags: zk.FlagPersistent}
 		if ticked {
-			write = &zk.SetDataRequest{Path: e.store.tickPath(e.key), Data: text, Version: -1}
+			write = &zk.SetDataRequest{Path: e.backend.tickPath(e.Key), Data: text, Version: -1}
 		}
-		results, err := e.session.conn.Multi(
-			existence(e.path), write, &zk.SetDataRequest{Path: e.path, Version: -1}, &zk.DeleteRequest{Path: e.path, Version: -1},
-		)
+		results, err := e.multi(existence(e.path), write, &zk.DeleteRequest{Path: e.path, Version: -1})
 		missing := ticked && errors.Is(err, zk.ErrNoNode) && len(results) > 0 && results[0].Error == nil
 		if !missing && !errors.Is(err, zk.ErrNodeExists) {
 			return err
 		}
-		ticked = !ticked
 	}
 }
 
 // hasRecorded returns nil if a release of e has recorded its tick, although the reply was lost. If no release of e has
 // recorded it, hasRecorded returns driver.ErrNotHeld.
 func (e *entry) hasRecorded() error {
-	t, err := e.store.tick(e.session.ctx, e.session, e.key)
+	t, err := e.backend.tick(e.session.ctx, e.session, e.Key)
 	switch {
 	case err != nil || t.Token > e.token: // a later holder may have replaced the tick
 		return errUnrecorded
@@ -100,27 +90,18 @@ func (e *entry) hasRecorded() error {
 // at least as old as the parameter unused. The servers themselves remove the nodes of free locks without ticks. The
 // times come from the servers' clocks. Their age is measured with the caller's clock.
 func (b *Backend) Prune(ctx context.Context, unused time.Duration) (deleted int, err error) {
-	return onAny(b.store, func(s *session) (int, error) {
-		namespaces, err := b.namespaces(ctx, s)
-		if err != nil {
-			return 0, err
-		}
-		for _, namespace := range namespaces {
-			names, err := children(ctx, s, b.under(namespace))
+	return reading(b, func(s *session) (int, error) {
+		keys, err := b.keys(ctx, s, "", true)
+		for _, key := range keys {
+			pruned, err := b.pruneTick(ctx, s, key, unused)
 			if err != nil {
 				return deleted, err
 			}
-			for _, name := range names {
-				pruned, err := b.pruneTick(ctx, s, driver.Key{Namespace: namespace, Name: unescape(name)}, unused)
-				if err != nil {
-					return deleted, classify(err)
-				}
-				if pruned {
-					deleted++
-				}
+			if pruned {
+				deleted++
 			}
 		}
-		return deleted, nil
+		return deleted, err
 	})
 }
 
@@ -141,12 +122,12 @@ func (b *Backend) pruneTick(ctx context.Context, s *session, key driver.Key, unu
 	case err != nil || stat == nil:
 		return false, err
 	}
-	used := time.UnixMilli(max(seen.acquired, stat.Mtime))
+	used := time.UnixMilli(max(seen.stat.Mtime, stat.Mtime))
 	if max(0, time.Since(used)) < unused {
 		return false, nil
 	}
 	_, err = askOnce(ctx, s, func(c *zk.Conn) ([]zk.MultiResponse, error) {
-		return c.Multi(&zk.CheckVersionRequest{Path: b.container(key), Version: seen.version}, &zk.DeleteRequest{Path: b.tickPath(key), Version: stat.Version})
+		return c.Multi(&zk.CheckVersionRequest{Path: b.container(key), Version: seen.stat.Version}, &zk.DeleteRequest{Path: b.tickPath(key), Version: stat.Version})
 	})
 	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) {
 		return false, nil

@@ -2,120 +2,114 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/backoff"
 	"github.com/rowlock/rowlock/internal/oneline"
 )
 
-// waiter is one waiting entry in the queue.
+// waiter is an entry that another entry may block.
 type waiter struct {
-	entry *entry
-	ttl   time.Duration
-	heard time.Time // when the servers last answered
+	*entry
 
-	tell  func(*driver.Held) context.Context // calls the wait function of Await with the holder, or with nil if the holder is not known yet
-	begun bool                               // tell was called
-	told  bool                               // tell was called with the holder
+	tell func(*driver.Held) context.Context // calls the wait function of Await with the holder, or with nil if the holder is not known yet; nil for an attempt
+	told bool                               // tell was called with the holder
 }
 
-// wait waits until no entry blocks the waiter's entry. Before that, it calls the function tell.
+// wait waits until no entry blocks the waiter's entry. Before that, it calls the function tell. An attempt returns a
+// refusal instead. The waiter watches the last node that it must wait for, so a release wakes one waiter. When the node
+// changes, the waiter reads the queue. It also does so from time to time, because its own node may have been deleted.
+//
+// If other waiters are before this one, the caller of Await learns the holder after a tenth of a second, or when ctx
+// ends. If hand-overs are frequent, that read of the holder is not needed, because the holder changes earlier.
 func (w *waiter) wait(ctx context.Context) error {
-	for {
-		v, err := w.look(ctx)
-		if err != nil || v.last == nil {
-			return err
-		}
+	every := max(w.TTL/3, 10*time.Millisecond)
+	for early := w.tell != nil; ; early = false {
+		watch, held, err := w.look(ctx, early)
 		switch {
-		case !w.told && v.holder != nil:
-			held, err := w.entry.session.holder(ctx, v.holder)
-			if err != nil {
-				return err
-			}
-			if held == nil { // the holder's node was just deleted
-				continue
-			}
-			held.Readers = readers(v.queue, held.Token)
-			ctx = w.refused(held)
-		case !w.begun:
-			ctx = w.refused(nil)
-		}
-		err = w.sleep(ctx, v)
-		if err != nil || v.mine != nil && w.entry.session.outlived(v.mine, v.last) {
+		case err != nil || watch == nil:
 			return err
+		case w.tell == nil && held == nil: // the holder's node was just deleted
+			return &driver.Held{Reason: driver.Contended}
+		case w.tell == nil:
+			return held
+		case !w.told:
+			ctx, w.told = w.tell(held), held != nil
 		}
-	}
-}
-
-func (w *waiter) refused(held *driver.Held) context.Context {
-	w.begun, w.told = true, held != nil
-	return w.tell(held)
-}
-
-// soon is how long a waiter waits before it reads who holds the lock, if it does not know the holder yet. If hand-overs
-// are frequent, the waiter does not need this read, because the holder changes earlier.
-const soon = 100 * time.Millisecond
-
-// sleep waits until a watch fires, and checks from time to time that the entry's node exists.
-func (w *waiter) sleep(ctx context.Context, v view) error {
-	var further, mine <-chan struct{}
-	if v.further != nil {
-		further = v.further.fired
-	}
-	if v.mine != nil {
-		mine = v.mine.fired
-	}
-	timer := time.NewTimer(w.pause())
-	defer timer.Stop()
-	for {
+		limit := every
+		if !w.told {
+			limit = min(every, 100*time.Millisecond)
+		}
+		timer := time.NewTimer(limit)
 		select {
-		case <-v.last.fired:
-			return v.last.refused()
-		case <-further:
-			return v.further.refused()
-		case <-mine:
-			return v.mine.refused()
+		case <-watch.fired:
+			err = watch.err
+		case <-w.session.ctx.Done():
+			err = w.session.over()
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-w.entry.session.ctx.Done():
-			return w.entry.session.over()
+			w.report(ctx)
+			err = ctx.Err()
 		case <-timer.C:
 		}
-		if err := w.check(ctx); err != nil {
+		timer.Stop()
+		if err != nil {
 			return err
 		}
-		timer.Reset(w.pause())
 	}
 }
 
-func (w *waiter) pause() time.Duration {
-	pause := max(w.ttl/3, 10*time.Millisecond)
-	if !w.told {
-		pause = min(pause, soon)
+// look reads the queue. It returns a watch on the last node that the waiter must wait for, or nil if no entry blocks the
+// waiter. If the caller of Await does not know the holder, look also describes the holder. But if the parameter early is
+// true, it does so only if that needs no further read. Less than a third of the TTL before look, the servers have
+// answered, so look gives up when they have been silent for one TTL.
+func (w *waiter) look(ctx context.Context, early bool) (*watch, *driver.Held, error) {
+	inner, cancel := context.WithTimeout(ctx, max(w.TTL*2/3, 100*time.Millisecond))
+	defer cancel()
+	q, ahead, err := w.queue(inner)
+	switch {
+	case err != nil && inner.Err() != nil && ctx.Err() == nil:
+		return nil, nil, oneline.Join(errSilent, err)
+	case err != nil:
+		return nil, nil, classify(err)
+	case len(ahead) == 0:
+		return nil, nil, nil
+	case w.Shared && firstWriter(q) < 0: // the writer between this reader and the readers of an earlier epoch has given up
+		return nil, nil, errRejoin
 	}
-	return pause
-}
-
-// retry calls the function read until it succeeds. It gives up after a final error, or if the servers have not answered
-// for one TTL.
-func (w *waiter) retry(ctx context.Context, read func(context.Context) error) error {
-	for {
-		inner, cancel := context.WithTimeout(ctx, min(max(w.ttl/6, 100*time.Millisecond), 5*time.Second))
-		err := read(inner)
-		cancel()
-		switch {
-		case err == nil:
-			w.heard = time.Now()
-			return nil
-		case errors.Is(err, errPlaceLost), errors.Is(err, errRejoin), isAny(err, refusedFor), w.entry.session.ctx.Err() != nil:
-			return classify(err)
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case time.Since(w.heard) > w.ttl:
-			return oneline.Join(errSilent, err)
+	last := ahead[len(ahead)-1]
+	path := w.backend.container(w.Key) + "/" + last.node
+	watch := w.session.watch(path)
+	var held *driver.Held
+	switch {
+	case w.told:
+	case last == lead(q):
+		select {
+		case <-watch.set:
+			held = parseNode(path, watch.data, watch.stat).holds(q)
+		case <-watch.fired:
+		case <-w.session.ctx.Done():
+			err = w.session.over()
+		case <-inner.Done():
+			err = inner.Err()
 		}
-		backoff.Sleep(ctx, 10*time.Millisecond)
+	case !early:
+		held, err = w.backend.refusal(inner, w.session, w.Key, q)
+	}
+	return watch, held, err
+}
+
+// report tells the caller of Await who holds the lock, although ctx has ended.
+func (w *waiter) report(ctx context.Context) {
+	if w.told {
+		return
+	}
+	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	select {
+	case <-w.remove("").done: // the entry is not the holder's, and blocks no other waiters during the read
+	case <-brief.Done():
+	}
+	if h, _ := w.backend.head(brief, w.session, w.Key); h.held != nil {
+		w.tell(h.held)
 	}
 }

@@ -22,7 +22,7 @@ func Check(ctx context.Context, h *Harness, report func(locktest.Result), names 
 	}
 	c, err := h.client(b)
 	if err == nil {
-		err = h.Close(b)
+		err = h.CloseAll()
 	}
 	if err != nil {
 		return err

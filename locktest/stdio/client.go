@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -18,6 +19,8 @@ type client struct {
 	caps    driver.Capabilities
 	leases  bool // true if the program has the operations lock, trust and unlock
 	operate bool // true if the program has the operations of an operator
+
+	touched atomic.Bool // true if the program may still be affected by what a case did to it
 }
 
 var _ driver.Backend = (*client)(nil)
@@ -94,6 +97,7 @@ func (c *client) Release(ctx context.Context, g driver.Grant) error {
 
 // lock acquires a lease that the program itself keeps. It returns the program's id of the lease, and its token.
 func (c *client) lock(ctx context.Context, name string, ttl, wait time.Duration) (id, token string, err error) {
+	c.touched.Store(true)
 	r, err := c.program.call(ctx, request{Op: "lock", grant: grant{Name: name, TTLUS: ttl.Microseconds()}, WaitUS: wait.Microseconds()})
 	if err != nil {
 		return "", "", err
@@ -117,6 +121,21 @@ func (c *client) trust(ctx context.Context, lease string) (time.Duration, error)
 func (c *client) unlock(ctx context.Context, lease string) error {
 	_, err := c.program.call(ctx, request{Op: "unlock", Lease: lease})
 	return err
+}
+
+// network returns the proxy, for a fault.
+func (c *client) network() *faultproxy.Proxy {
+	c.touched.Store(true)
+	return c.proxy
+}
+
+// isClean reports whether another case can use the program.
+func (c *client) isClean() bool { return !c.touched.Load() && c.program.isIdle() }
+
+// kill kills the program, and closes its proxy.
+func (c *client) kill() {
+	c.program.kill()
+	c.network().Close()
 }
 
 // close ends the program and its proxy.

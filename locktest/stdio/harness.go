@@ -30,7 +30,11 @@ type Harness struct {
 
 	mu      sync.Mutex
 	clients map[driver.Backend]*client
+	idle    []*client // their programs still run, and serve later calls of Open
 }
+
+// mostIdle limits how many programs are kept for later calls of Open.
+const mostIdle = 8
 
 var (
 	_ locktest.Closer       = (*Harness)(nil)
@@ -53,8 +57,38 @@ func New(store string, command ...string) (*Harness, error) {
 	return &Harness{command: command, store: store, at: at, clients: map[driver.Backend]*client{}}, nil
 }
 
-// Open starts the program, and asks it for its capabilities.
+// Open starts the program, and asks it for its capabilities. If it can, it returns a program that Close has kept.
 func (h *Harness) Open(ctx context.Context) (driver.Backend, error) {
+	c := h.kept()
+	if c == nil {
+		var err error
+		if c, err = h.start(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var b driver.Backend = c
+	if c.operate {
+		b = operator{c}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.clients[b] = c
+	return b, nil
+}
+
+// kept returns a program that no client uses, or nil.
+func (h *Harness) kept() *client {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.idle) == 0 {
+		return nil
+	}
+	c := h.idle[len(h.idle)-1]
+	h.idle = h.idle[:len(h.idle)-1]
+	return c
+}
+
+func (h *Harness) start(ctx context.Context) (*client, error) {
 	proxy, err := faultproxy.New(h.at.target)
 	if err != nil {
 		return nil, err
@@ -67,21 +101,14 @@ func (h *Harness) Open(ctx context.Context) (driver.Backend, error) {
 	}
 	c := &client{program: p, proxy: proxy}
 	if err := c.introduce(ctx); err != nil {
-		c.proxy.Close()
-		p.kill()
+		c.kill()
 		return nil, fmt.Errorf("%s: %w", strings.Join(h.command, " "), err)
 	}
-	var b driver.Backend = c
-	if c.operate {
-		b = operator{c}
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.clients[b] = c
-	return b, nil
+	return c, nil
 }
 
-// Close ends the program of b. It returns an error if the program does not end when its stdin ends.
+// Close ends the use of b. It keeps the program for a later Open, because many programs take long to start. It ends a
+// program whose network was disturbed, that owes a reply, or that has acquired a lease of its own.
 func (h *Harness) Close(b driver.Backend) error {
 	c, err := h.client(b)
 	if err != nil {
@@ -89,46 +116,52 @@ func (h *Harness) Close(b driver.Backend) error {
 	}
 	h.mu.Lock()
 	delete(h.clients, b)
+	keep := c.isClean() && len(h.idle) < mostIdle
+	if keep {
+		h.idle = append(h.idle, c)
+	}
 	h.mu.Unlock()
+	if keep {
+		return nil
+	}
 	return c.close()
 }
 
-// CloseAll ends every program that still runs.
+// CloseAll ends every program that still runs. It kills those that Close has kept. It returns an error if another program
+// does not end when its stdin ends.
 func (h *Harness) CloseAll() error {
 	h.mu.Lock()
-	var open []driver.Backend
-	for b := range h.clients {
-		open = append(open, b)
-	}
+	idle, open := h.idle, h.clients
+	h.idle, h.clients = nil, map[driver.Backend]*client{}
 	h.mu.Unlock()
+	for _, c := range idle {
+		c.kill()
+	}
 	var errs []error
-	for _, b := range open {
-		errs = append(errs, h.Close(b))
+	for _, c := range open {
+		errs = append(errs, c.close())
 	}
 	return oneline.Join(errs...)
 }
 
 // Crash kills the program of b, as kill -9 does.
 func (h *Harness) Crash(b driver.Backend) error {
-	return h.each(b, func(c *client) {
-		c.program.kill()
-		c.proxy.Close()
-	})
+	return h.each(b, (*client).kill)
 }
 
 // Cut drops all bytes between the program of b and the store.
 func (h *Harness) Cut(b driver.Backend) error {
-	return h.each(b, func(c *client) { c.proxy.Cut() })
+	return h.each(b, func(c *client) { c.network().Cut() })
 }
 
 // Restore ends Cut.
 func (h *Harness) Restore(b driver.Backend) error {
-	return h.each(b, func(c *client) { c.proxy.Restore() })
+	return h.each(b, func(c *client) { c.network().Restore() })
 }
 
 // DropReply loses the store's reply to the next request of the program of b.
 func (h *Harness) DropReply(b driver.Backend) error {
-	return h.each(b, func(c *client) { c.proxy.DropReplies(1, faultproxy.Hang) })
+	return h.each(b, func(c *client) { c.network().DropReplies(1, faultproxy.Hang) })
 }
 
 func (h *Harness) each(b driver.Backend, do func(*client)) error {
@@ -156,7 +189,7 @@ type place struct {
 }
 
 // dsn matches USER:PASSWORD@tcp(HOST:PORT)/DATABASE, the form of go-sql-driver/mysql.
-var dsn = regexp.MustCompile(`^[^/]*@tcp\(([^()]+)\)/`)
+const dsn = `^[^/]*@tcp\(([^()]+)\)/`
 
 // ports maps the scheme of an address to the default port.
 var ports = map[string]string{
@@ -165,7 +198,7 @@ var ports = map[string]string{
 
 // find returns where the address of a store contains its host and port.
 func find(store string) (place, error) {
-	if m := dsn.FindStringSubmatchIndex(store); m != nil {
+	if m := regexp.MustCompile(dsn).FindStringSubmatchIndex(store); m != nil {
 		return place{m[2], m[3], withPort(store[m[2]:m[3]], "3306")}, nil
 	}
 	u, err := url.Parse(store)

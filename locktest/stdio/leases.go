@@ -40,7 +40,7 @@ var leaseCases = []leaseCase{
 }
 
 const (
-	caseLimit = time.Minute
+	caseLimit = 2 * time.Minute
 	patience  = 20 * time.Second        // for one event that must happen
 	ttl       = 3 * time.Second         // long enough for renewals on a slow machine
 	steady    = 10 * time.Minute        // the TTL of a lease that must not expire while a case runs
@@ -166,7 +166,7 @@ func countsFromBefore(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	a.proxy.DelayReplies(slow)
+	a.network().DelayReplies(slow)
 	name := fresh()
 	lease, _, err := a.lock(ctx, name, slowTTL, patience)
 	if err != nil {
@@ -179,11 +179,11 @@ func countsFromBefore(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	a.proxy.DelayReplies(0)
+	a.network().DelayReplies(0)
 	if lease, _, err = a.lock(ctx, name+"/renewed", slowTTL, patience); err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
-	a.proxy.DelayReplies(slow)
+	a.network().DelayReplies(slow)
 	for end := time.Now().Add(slowTTL * 5 / 4); left > 0 && time.Now().Before(end); time.Sleep(ttl / 50) {
 		if left, err = compare(ctx, a, b, lease, name+"/renewed"); err != nil {
 			return err
@@ -222,7 +222,7 @@ func stopsFirst(ctx context.Context, t *trial) error {
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
-	a.proxy.Cut()
+	a.network().Cut()
 	next, err := grantAtLast(ctx, b, name)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func stopsFirst(ctx context.Context, t *trial) error {
 		if left > 0 {
 			return fmt.Errorf("another client was granted token %d while the program trusts its lease for another %s", next.Token, left)
 		}
-		a.proxy.Restore()
+		a.network().Restore()
 	}
 	if err := a.unlock(ctx, lease); !errors.Is(err, errLost) {
 		return fmt.Errorf("unlock of a lost lease: want lost, got %v", err) //nolint:errorlint // err may be nil
@@ -247,30 +247,48 @@ func stopsFirst(ctx context.Context, t *trial) error {
 	return err
 }
 
+// repeatsWithItsNonce loses each reply once: first the first reply to a program that acquires a lock, then the second
+// reply to another program, until a program acquires a lock without a loss. So a request that grants is among them,
+// however many requests the program sends. The first loss is silent, so that the program needs a limit of its own.
 func repeatsWithItsNonce(ctx context.Context, t *trial) error {
-	a, b, err := t.pair(ctx)
+	b, err := t.open(ctx)
+	then := faultproxy.Hang
+	for k, lost := 1, true; err == nil && lost; k++ {
+		if lost, err = repeats(ctx, t, b, k, then); err != nil && lost {
+			err = fmt.Errorf("reply %d to the program was lost: %w", k, err)
+		}
+		then = faultproxy.Reset
+	}
+	return err
+}
+
+// repeats runs the case with the loss of reply k. It reports whether there was such a reply.
+func repeats(ctx context.Context, t *trial, b *client, k int, then faultproxy.AfterDrop) (lost bool, err error) {
+	a, err := t.open(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	name := fresh()
-	a.proxy.DropReplies(1, faultproxy.Hang)
+	a.network().DropReply(k, then)
 	lease, token, err := a.lock(ctx, name, steady, patience/2) // a client that draws another nonce waits for its own lease, until its time is over
+	lost = a.proxy.Drops() == 0
+	a.network().DropReplies(0, then)
 	if err != nil {
-		return fmt.Errorf("lock: %w", err)
+		return lost, fmt.Errorf("lock: %w", err)
 	}
 	_, held, err := ask(ctx, b, name)
 	switch {
 	case err != nil:
-		return err
+		return lost, err
 	case held == nil:
-		return errors.New("the name was granted to another client")
+		return lost, errors.New("the name was granted to another client")
 	case held.Token.String() != token && held.Token != 0:
-		return fmt.Errorf("the program has token %s, but the store says %d", token, held.Token)
+		return lost, fmt.Errorf("the program has token %s, but the store says %d", token, held.Token)
 	}
 	if err := a.unlock(ctx, lease); err != nil {
-		return fmt.Errorf("unlock: %w", err)
+		return lost, fmt.Errorf("unlock: %w", err)
 	}
-	return t.isFree(ctx, b, name)
+	return lost, t.isFree(ctx, b, name)
 }
 
 // leavesNothing loses the reply to the request that acquires the lock. Some programs send other requests before it, so
@@ -283,7 +301,7 @@ func leavesNothing(ctx context.Context, t *trial) error {
 			return err
 		}
 		name := fresh()
-		a.proxy.CutAfter(requests)
+		a.network().CutAfter(requests)
 		if _, _, err := a.lock(ctx, name, steady, 0); err == nil {
 			return errors.New("lock succeeded without a reply from the store")
 		} else if held := new(driver.Held); errors.As(err, &held) {
@@ -294,7 +312,7 @@ func leavesNothing(ctx context.Context, t *trial) error {
 			return err
 		}
 		if held != nil {
-			a.proxy.Restore()
+			a.network().Restore()
 			return t.isFree(ctx, b, name)
 		}
 	}

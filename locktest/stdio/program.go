@@ -34,6 +34,7 @@ type program struct {
 	mu      sync.Mutex
 	last    int64 // the last id
 	pending map[int64]chan *reply
+	owes    bool  // a caller has given up before its reply came
 	why     error // why the program cannot reply any longer
 	closing sync.Once
 }
@@ -147,8 +148,11 @@ func (p *program) call(ctx context.Context, r request) (*reply, error) {
 	p.mu.Unlock()
 	defer func() {
 		p.mu.Lock()
-		delete(p.pending, r.ID)
-		p.mu.Unlock()
+		defer p.mu.Unlock()
+		if p.pending[r.ID] != nil {
+			p.owes = true
+			delete(p.pending, r.ID)
+		}
 	}()
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -170,6 +174,13 @@ func (p *program) call(ctx context.Context, r request) (*reply, error) {
 			return nil, fmt.Errorf("the program sent no reply to %q within %s", r.Op, limit.Round(time.Millisecond))
 		}
 	}
+}
+
+// isIdle reports whether the program runs, and has replied to every request.
+func (p *program) isIdle() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.why == nil && !p.owes && len(p.pending) == 0
 }
 
 // close ends stdin, and returns when the process has ended. It kills a process that does not end itself.

@@ -118,11 +118,36 @@ func TestAProgramThatDoesNotEndIsKilled(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			h := shell(t, ready+script)
-			b, err := h.Open(t.Context())
+			_, err := h.Open(t.Context())
 			require.NoError(t, err)
-			require.ErrorContains(t, h.Close(b), "was killed")
+			require.ErrorContains(t, h.CloseAll(), "was killed")
 		})
 	}
+}
+
+// A program serves the next client, unless a fault has disturbed it, or it owes a reply.
+func TestAProgramServesTheNextClient(t *testing.T) {
+	t.Parallel()
+	h := shell(t, ready+"cat >/dev/null")
+	next := func() (driver.Backend, *program) {
+		b, err := h.Open(t.Context())
+		require.NoError(t, err)
+		return b, b.(*client).program
+	}
+	b, first := next()
+	require.NoError(t, h.Close(b))
+	b, second := next()
+	assert.Same(t, first, second)
+	require.NoError(t, h.Cut(b))
+	require.NoError(t, h.Close(b))
+	b, third := next()
+	assert.NotSame(t, second, third)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.Error(t, b.Release(ctx, driver.Grant{}))
+	require.NoError(t, h.Close(b))
+	_, fourth := next()
+	assert.NotSame(t, third, fourth)
 }
 
 // The proxy replaces the host of an address, and nothing else.

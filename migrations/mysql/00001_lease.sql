@@ -22,9 +22,9 @@ CREATE TABLE IF NOT EXISTS rowlock_lease (
     done         VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL, -- the last tick that a release recorded as done; NULL if there is none
     -- The queue is in the row of the lock, so that each statement locks only this row. With a separate table of
     -- waiters, a release and a waiter would lock rows in opposite orders, and could deadlock.
-    waiters      VARCHAR(3700) CHARACTER SET ascii COLLATE ascii_bin NULL, -- the ids of the waiting processes, separated by commas: at most 100
-                                                                           -- ids of 36 characters each; NULL if no process waits
-    next_seen_at DATETIME(6)    NULL, -- when the first process of the queue last confirmed that it still waits; after 3 s the process counts as dead
+    waiters      VARCHAR(14800) CHARACTER SET ascii COLLATE ascii_bin NULL, -- the ids of the waiting processes, separated by commas: at most 400
+                                                                            -- ids of 36 characters each; NULL if no process waits
+    next_until   DATETIME(6)    NULL, -- until this time the first process of the queue counts as waiting; it confirms that it waits before
     readers      JSON           NULL, -- the leases of the readers that hold the lock: an object with the nonce of each lease as key, and the
                                       -- expiry of the lease in microseconds since 1970 as value. NULL if no reader holds the lock. While readers
                                       -- hold the lock, the column nonce is derived from token, and expires_at is the last expiry of these leases

@@ -57,11 +57,11 @@ CREATE FUNCTION rowlock_lease_same_epoch(epoch text) RETURNS boolean LANGUAGE sq
 CREATE UNLOGGED TABLE rowlock_lease_waiter (
     namespace   text COLLATE "C" NOT NULL,
     name        text COLLATE "C" NOT NULL,
-    since       timestamptz NOT NULL, -- when the process began to wait, or when it was last granted the lock
+    since       timestamptz NOT NULL, -- when the row was last put into the queue
     id          uuid        NOT NULL, -- a random id of this row
     channel     text COLLATE "C" NOT NULL, -- the channel on which the process listens for notifications; empty if the process does not listen
-    seen_at     timestamptz NOT NULL, -- when the process last confirmed that it still waits; after 3 s the process counts as dead; a time in the future counts only while the session that listens lives
-    callable    boolean     NOT NULL DEFAULT true, -- true if a release may choose the process as the next holder; false after the process was granted the lock
+    alive_until timestamptz NOT NULL, -- when the process counts as dead, unless it confirms before that it still waits: 3 s after a confirmation, or 35 s if a session that listens holds the advisory lock of the channel; while more than 3 s are left, releases check that the session lives
+    callable    boolean     NOT NULL DEFAULT true, -- true if a release may choose the process as the next holder; false after the process was granted the lock or has missed its reservation, until its next request is refused
     -- The columns from here on are the waiter's request for the lock. A release can grant this request in the statement that releases the lock.
     nonce       uuid        NULL,                -- the nonce of the request; NULL if the waiter has stored no request
     holder      text        NOT NULL DEFAULT '',

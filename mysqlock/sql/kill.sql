@@ -1,4 +1,4 @@
--- Parameters: none; target.sql has chosen the connection.
+-- Parameters: none; the id of the connection replaces %d, because KILL accepts no parameter.
 -- Result: none.
--- Promise: ends only that connection and releases its locks, possibly a moment after the statement returns. The id is in a variable because MySQL accepts no parameter in KILL.
-KILL CONNECTION @rowlock_connection
+-- Promise: ends only that connection and releases its locks, possibly a moment after the statement returns.
+KILL CONNECTION %d

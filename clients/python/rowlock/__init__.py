@@ -8,9 +8,9 @@ from .environment import from_environment
 from .errors import Error, Held, Lost, Stale, Unavailable, Unknown
 from .fence import Fence
 from .lease import Lease, acquire, lock
-from .store import Request, Store, clock, open_store
+from .store import Request, Store, clock
 
 __all__ = [
     "Error", "Fence", "Held", "Lease", "Lost", "Request", "Stale", "Store", "Unavailable", "Unknown", "acquire", "clock", "from_environment",
-    "lock", "open_store",
+    "lock",
 ]

@@ -9,40 +9,29 @@ import time
 from typing import Any, Optional
 
 from .errors import Held, Lost, Unavailable, Unknown
-from .store import Request, Store, clock, open_store
+from .store import Request, Store, clock
 
 
 class Lease:
     """Is a lock that this process holds. A daemon thread renews it. The methods may be called from any thread."""
 
-    def __init__(self, store: Store, request: Request, token: int, sent: float, doubted: Optional[float]) -> None:
+    def __init__(self, store: Store, request: Request, token: int, deadline: float, doubted: Optional[float] = None) -> None:
         self.request, self.token = request, token
         self.name, self.namespace, self.nonce, self.kind = request.name, request.namespace, request.nonce, store.kind
+        self.deadline = deadline  # the time on clock() until which the lease is trusted, unless a renewal moves it
         self._store, self._doubted = store, doubted
-        self._deadline = self._deadline_from(sent)
-        self._guard = threading.Lock()  # of _deadline and _lost
         self._lost = ""
         self._stop = threading.Event()
         self._released = False
         self._heart = threading.Thread(target=self._beat, name=f"rowlock {request.name}", daemon=True)
         self._heart.start()
 
-    def _deadline_from(self, sent: float) -> float:
-        """Returns when trust ends, which is counted from when the request was sent."""
-        return sent + self._store.trust(self.request)
-
-    @property
-    def deadline(self) -> float:
-        """The time on clock() until which the lease is trusted, unless a renewal moves it."""
-        with self._guard:
-            return self._deadline
-
     def left(self) -> float:
         """Returns for how many seconds the lease is still trusted, or 0."""
-        with self._guard:
-            if not self._lost and clock() >= self._deadline:
-                self._lost = "it was not renewed in time"
-            return 0.0 if self._lost else self._deadline - clock()
+        left = self.deadline - clock()
+        if left <= 0 and not self._lost:
+            self._lost = "it was not renewed in time"  # no renewal clears it
+        return 0.0 if self._lost else left
 
     def check(self) -> None:
         """Raises Lost if the lease has ended. It sends nothing."""
@@ -57,19 +46,16 @@ class Lease:
         self._stop.set()
         self._heart.join()  # a renewal in progress has its own limit
         held, self._released = self.left() > 0, True
+        freed, problem = False, None
         try:
             freed = self._store.release(self.request, self.token, self.request.limit)
         except (Unknown, Unavailable) as e:
-            _resolve(self._store, self.request, clock())
-            if held:
-                raise
-            raise Lost(f"{self.name!r}: {self._lost}") from e
-        if self._doubted is not None:
-            _resolve(self._store, self.request, self._doubted)
-        else:
-            self._store.close()
+            problem, self._doubted = e, clock()
+        _part(self._store, self.request, self._doubted)
+        if held and problem:
+            raise problem
         if not held or not freed:
-            raise Lost(f"{self.name!r}: {self._lost or 'the store no longer has the lease'}")
+            raise Lost(f"{self.name!r}: {self._lost or 'the store no longer has the lease'}") from problem
 
     def __enter__(self) -> Lease:
         return self
@@ -91,21 +77,21 @@ class Lease:
                 return
             sent, pause = clock(), min(ttl / 20, 1.0)
             try:
-                outcome = self._store.renew([(self.request, self.token)], min(5.0, max(left / 3, ttl / 10)))[0]
+                trust = self._store.renew(self.request, self.token, min(5.0, max(left / 3, ttl / 10)))
+            except Lost:
+                self._lost = self._lost or "the store no longer has the lease"
             except (Unknown, Unavailable):
                 continue
-            with self._guard:
-                if outcome == "lost" and not self._lost:
-                    self._lost = "the store no longer has the lease"
-                elif outcome == "renewed" and not self._lost and clock() < self._deadline:  # a late reply revives nothing
-                    self._deadline, pause = self._deadline_from(sent), ttl / 3
+            else:
+                if self.left() > 0:  # a late reply revives nothing
+                    self.deadline, pause = sent + trust, ttl / 3
 
 
-def _resolve(store: Store, r: Request, since: float) -> None:
-    """Releases in the background what a request without a reply may have left. The time since is when the last such
-    request was sent."""
+def _part(store: Store, r: Request, doubted: Optional[float]) -> None:
+    """Closes the store. If the effect of a request is unknown, which was sent at the time doubted, a thread first
+    releases what that request may have left."""
 
-    def work() -> None:
+    def work(since: float) -> None:
         limit, pause = r.limit, 0.05
         while clock() - since < r.ttl + r.handover_delay + limit:
             with contextlib.suppress(Unknown, Unavailable):
@@ -116,7 +102,10 @@ def _resolve(store: Store, r: Request, since: float) -> None:
             pause = min(2 * pause, 1.0)
         store.close()
 
-    threading.Thread(target=work, name=f"rowlock release {r.name}", daemon=True).start()
+    if doubted is None:
+        store.close()
+    else:
+        threading.Thread(target=work, args=[doubted], name=f"rowlock release {r.name}", daemon=True).start()
 
 
 def lock(url: str, name: str, ttl: float = 30.0, wait: Optional[float] = None, *, namespace: str = "", note: str = "") -> Lease:
@@ -125,25 +114,26 @@ def lock(url: str, name: str, ttl: float = 30.0, wait: Optional[float] = None, *
     url is the address of the store. The lease has a connection of its own. wait is for how many seconds to wait for
     other holders; None waits without a limit, and 0 makes one attempt. Raises Held, or Unavailable if the store did not
     answer in time."""
-    return acquire(open_store(url), Request(name, ttl, namespace, note=note), wait)
+    return acquire(Store(url), Request(name, ttl, namespace, note=note), wait)
 
 
 def acquire(store: Store, r: Request, wait: Optional[float] = None) -> Lease:
     """Acquires r through store, which then belongs to the lease. See lock."""
-    limit, started = r.limit, clock()
-    outage = 2 * limit if wait == 0 else min(max(r.ttl, 2 * limit), 60.0)
-    answered, waiting = started, False
+    started = answered = clock()
+    outage = 2 * r.limit if wait == 0 else min(max(r.ttl, 2 * r.limit), 60.0)
+    waiting = False
     doubted: Optional[float] = None  # when the last request was sent whose effect is unknown
     try:
         while True:
             sent, before = clock(), doubted
             doubted = sent  # until the outcome is known, also if an exception such as KeyboardInterrupt ends the request
             try:
-                token = store.acquire(r, limit, waiting)
-                if clock() < sent + store.trust(r):
-                    _leave(store, r, waiting)
-                    return Lease(store, r, token, sent, before)
-                problem: Exception = Unknown("the grant came too late")
+                token = store.acquire(r, r.limit, waiting)
+                if clock() < sent + r.trust:
+                    if waiting:
+                        store.leave(r)
+                    return Lease(store, r, token, sent + r.trust, before)
+                raise Unknown("the grant came too late")
             except Held as held:
                 doubted, answered = before, clock()
                 left = outage if wait is None else started + wait - answered
@@ -152,26 +142,16 @@ def acquire(store: Store, r: Request, wait: Optional[float] = None) -> Lease:
                 if waiting:
                     store.rest(held, left)
                 waiting = True  # the first request of the queue is sent at once, because the lock may be free by now
-                continue
-            except Unavailable as e:
-                doubted, problem = before, e
-                if e.permanent:
+            except (Unknown, Unavailable) as e:
+                if isinstance(e, Unavailable):
+                    doubted = before
+                if getattr(e, "permanent", False):
                     raise
-            except Unknown as e:
-                problem = e
-            if clock() - answered >= outage:
-                raise Unavailable(str(problem)) from problem
-            time.sleep(random.uniform(0.01, 0.2))
+                if clock() - answered >= outage:
+                    raise Unavailable(str(e)) from e
+                time.sleep(random.uniform(0.01, 0.2))
     except BaseException:
-        _leave(store, r, waiting)
-        if doubted is not None:
-            _resolve(store, r, doubted)
-        else:
-            store.close()
+        if waiting:
+            store.leave(r)
+        _part(store, r, doubted)
         raise
-
-
-def _leave(store: Store, r: Request, waiting: bool) -> None:
-    if waiting:
-        with contextlib.suppress(Unknown, Unavailable):  # releases soon ignore a process that is gone
-            store.leave(r, 1.0)

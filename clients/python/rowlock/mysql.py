@@ -4,36 +4,20 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 import random
-import socket
 import time
-from typing import Any, Dict, Iterator, Sequence, Tuple
+from typing import Any, Callable, Iterator, Sequence, Tuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pymysql
 from pymysql.constants import SERVER_STATUS
 
-from .errors import Held, Unavailable
-from .store import Refused, Request, Store, bounded, statements
+from .errors import Unavailable, Unknown
+from .store import statements
 
-
-def _sql(*folders: str) -> Dict[str, str]:
-    """Returns the statements with PyMySQL's placeholders."""
-    return {name: text.replace("?", "%s") for name, text in statements(*folders).items()}
-
-
-def _base64(text: str) -> str:
-    """Returns the text in base64. The space keeps it from being empty, and is ignored."""
-    return base64.b64encode(text.encode()).decode() + " "
-
-
-class MySQL(Store):
-    """Keeps locks in MySQL or MariaDB."""
-
-    kind = "sqllock/mysql"
-    sql = _sql("mysql")
-    parameters = {
+KIND = "sqllock/mysql"
+SQL = {
+    **statements("mysql", {
         "look": "share longest nonce path nonce waiter waiter namespace name",
         "acquire": "namespace name nonce waiter epoch nonce floor nonce holder note nonce ttl expiry nonce min_hold waiter waiter",
         "insert": "namespace name nonce holder note ttl longest longest namespace name",
@@ -42,136 +26,131 @@ class MySQL(Store):
         "raise_longest_ttl": "longest",
         "renew": "grants",
         "renewed": "renewed_at grants",
-        "release": "min_hold min_hold min_hold tick namespace name nonce token namespace name",
+        "release": "namespace name nonce token min_hold min_hold min_hold tick",
         "released_before": "token token nonce token namespace name",
+        "ears": "place place namespace name",
         "wait": "waiter waiter waiter waiter waiter namespace name waiter waiter namespace name",
-        "leave": "waiter waiter waiter waiter namespace name waiter namespace name",
-    }
-    transient = ("1205", "1213", "1020", "3572", "1615")
-    permanent = ("1290", "1792", "1836", "1044", "1142", "1143", "1227", "1665", "1146", "1054", "1049", "1064")
-    contended = {"acquire": ("3572",), "insert": ("1062", "3572")}
-
-    def rest(self, held: Held, longest: float) -> None:
-        """Sleeps for a quarter of the time for which the lock has been held, because a release notifies no process."""
-        pause = random.uniform(0.75, 1.25) * min(max(held.since / 4, 0.01), 1.0)
-        time.sleep(min(pause, max(held.free_in, 0.005), longest))
-
-    def _ask(self, values: Dict[str, Any], waiting: bool, end: float) -> Tuple[str, int, str, str, int, int]:
-        row = self._run("look", values, end).fetchone()
-        if row is None:
-            raise Unavailable("the table rowlock_lease_meta has no row: migrate the database", permanent=True)
-        verdict, token, holder, note, since_us, free_in_us, _, must_wait, epoch, floor = row[:10]
-        if verdict in ("contended", "missing"):
-            values = {**values, "epoch": epoch, "floor": floor}
-            cur = self._run("acquire" if verdict == "contended" else "insert", values, end)
-            if cur is not None and (cur.rowcount or cur.lastrowid):
-                if not 0 < cur.lastrowid < 1 << 63:  # the row has a tick
-                    cur.lastrowid = self._run("granted", values, end).fetchone()[0]
-                return "granted", cur.lastrowid, "", "", 0, 0
-            verdict = "contended"
-        if waiting and must_wait:
-            self._run("wait", values, end)
-        return verdict, token, holder.decode(), note.decode(), since_us, free_in_us
-
-    def _renew(self, grants: str, end: float) -> Sequence[Tuple[int, str]]:
-        done = self._run("renew", {"grants": grants}, end)
-        if done.rowcount == len(json.loads(grants)):
-            return [(n, "renewed") for n in range(done.rowcount)]
-        return self._run("renewed", {"grants": grants, "renewed_at": done.lastrowid}, end).fetchall()
-
-    def _values(self, r: Request) -> Dict[str, Any]:
-        values = {**super()._values(r), "share": 0, "path": f'$."{r.nonce}"'}
-        return {**values, **{k: _base64(values[k]) for k in ("namespace", "name", "holder", "note")}}
-
-    def _connect(self, seconds: float) -> Any:
-        at = urlsplit(self._url)
-        conn = pymysql.connect(
-            host=at.hostname, port=at.port or 3306, user=unquote(at.username or ""), password=unquote(at.password or ""),
-            database=unquote(at.path[1:]), charset="utf8mb4", autocommit=True, defer_connect=True, **dict(parse_qsl(at.query)))
-        try:
-            wire = socket.create_connection((conn.host, conn.port), seconds)
-            wire.settimeout(None)
-            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with bounded(wire.fileno(), seconds):
-                conn.connect(wire)
-        except (pymysql.Error, OSError) as e:
-            raise Refused("", str(e)) from e
-        if "MariaDB" in conn.get_server_info():
-            self.sql, self.parameters, self.contended = MARIADB_SQL, MARIADB_PARAMETERS, {"acquire": ("1205",), "insert": ("1062", "1205")}
-        return conn
-
-    def _execute(self, statement: str, args: Sequence[Any], seconds: float) -> Any:
-        try:
-            with bounded(self._conn._sock.fileno(), seconds):
-                cur = self._conn.cursor()
-                cur.execute(self.sql[statement], args)
-                return cur
-        except (pymysql.Error, OSError) as e:
-            raise Refused(str(e.args[0] or "") if isinstance(e, pymysql.Error) else "", str(e)) from e
-
-    def _uncertain(self, code: str) -> bool:
-        return code in ("1053", "1180", "1317", "1927", "1969", "3024", "3100", "3101", "3169", "4031") \
-            or 2000 <= int(code) < 3000 or 9000 <= int(code) < 10000
-
-
-MARIADB_SQL = _sql("mysql", "mariadb")
-MARIADB_PARAMETERS = {
-    **MySQL.parameters,
-    "acquire": "expiry nonce min_hold nonce floor nonce nonce holder note ttl waiter waiter namespace name nonce waiter epoch",
-    "insert": "namespace name nonce holder note ttl longest longest",
-    "release": "min_hold min_hold min_hold tick namespace name nonce token",
-    "wait": "waiter waiter waiter waiter waiter namespace name waiter waiter",
-    "leave": "waiter waiter waiter waiter namespace name waiter",
+        "leave": "waiter waiter waiter waiter waiter namespace name waiter namespace name",
+    }),
+    **statements("fence_mysql", {
+        "lock_wait": "",
+        "set_lock_wait": "row_wait table_wait idle_wait",
+        "read_committed": "",
+        "read": "namespace resource",
+        "raise": "namespace resource token nonce domain",
+        "check": "namespace resource namespace resource",
+        "pass": "nonce nonce",
+    }),
+}
+MARIADB_SQL = {
+    **SQL,
+    **statements("mariadb", {
+        "acquire": "expiry nonce min_hold nonce floor nonce nonce holder note ttl waiter waiter namespace name nonce waiter epoch",
+        "release": "min_hold min_hold min_hold tick namespace name nonce token",
+    }),
 }
 
 
-class Marks:
-    """Are the marks of a fence in the database of a connection."""
+Error = pymysql.Error
+# Patterns for the number of an error, which is empty if the connection failed. A statement of a fence whose outcome is
+# unknown is transient, too, because its transaction was not committed.
+UNKNOWN = r"|0|1053|1180|1317|1927|1969|3024|3100|3101|3169|4031|2\d{3}|9\d{3}"
+TRANSIENT = "1020|1062|1205|1213|1615|1969|3024|3101|3572"
+PERMANENT = "1044|1049|1054|1064|1142|1143|1146|1227|1290|1665|1792|1836"
 
-    Error = pymysql.Error
-    sql = _sql("fence_mysql")
 
-    def __init__(self, conn: Any) -> None:
-        if not conn.open:
-            raise pymysql.InterfaceError(0, "the connection is closed")
-        self._conn = conn
-        self.fileno = conn._sock.fileno
+def text(name: str) -> str:
+    return base64.b64encode(name.encode()).decode() + " "  # the space keeps an empty text from being empty, and is ignored
 
-    def in_transaction(self) -> bool:
-        return bool(self._conn.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
 
-    def transient(self, e: Any) -> bool:
-        return e.args[0] in (1205, 1213, 1020, 3101, 1969, 3024)
+def code(e: Any) -> str:
+    return str(e.args[0]) if isinstance(e, pymysql.Error) and e.args else ""
 
-    @contextlib.contextmanager
-    def own_transaction(self, limit: float) -> Iterator[None]:
-        _, *before = self._query("lock_wait")
-        self._query("set_lock_wait", *(max(1, min(int(limit), seconds)) for seconds in before))
-        try:
-            self._query("read_committed")
-            self._conn.begin()
-            yield
-            self._conn.commit()
-        except BaseException:
-            self._conn.rollback()
-            raise
-        finally:
-            self._query("set_lock_wait", *before)
 
-    def read(self, namespace: str, resource: str) -> Sequence[Any]:
-        token, nonce, domain = self._query("read", _base64(namespace), _base64(resource)) or (0, "", b"")
-        return (token, nonce, domain.decode()) if nonce else ()
+def connect(url: str, seconds: float) -> Any:
+    at = urlsplit(url)
+    conn = pymysql.connect(
+        host=at.hostname, port=at.port or 3306, user=unquote(at.username or ""), password=unquote(at.password or ""),
+        database=unquote(at.path[1:]), charset="utf8mb4", autocommit=True,
+        connect_timeout=seconds, read_timeout=seconds, write_timeout=seconds, **dict(parse_qsl(at.query)))
+    conn._read_timeout = conn._write_timeout = None  # other limits apply to the statements
+    return conn
 
-    def lift(self, namespace: str, resource: str, token: int, nonce: str, domain: str) -> None:
-        self._query("raise", _base64(namespace), _base64(resource), token, nonce, _base64(domain))
 
-    def check(self, namespace: str, resource: str, nonce: str, trust: float) -> Tuple[Sequence[Any], bool]:
-        key = _base64(namespace), _base64(resource)
-        token, found, *snapshot = self._query("check", *key, *key) or (0, "", 0, "")
-        self._query("pass", nonce, nonce)  # protected tables read it
-        return ((token, found), snapshot != [token, found]) if found else ((), False)
+def fileno(conn: Any) -> int:
+    if not conn.open:
+        raise pymysql.InterfaceError(0, "the connection is closed")
+    return int(conn._sock.fileno())
 
-    def _query(self, statement: str, *args: Any) -> Sequence[Any]:
-        with self._conn.cursor(pymysql.cursors.Cursor) as cur:
-            cur.execute(self.sql[statement], args)
-            return (cur.fetchone() or ()) if cur.description else ()
+
+def execute(conn: Any, statement: str, values: dict[str, Any]) -> Any:
+    sql = MARIADB_SQL if "MariaDB" in conn.get_server_info() else SQL
+    cur = conn.cursor(pymysql.cursors.Cursor)
+    cur.execute(sql.get(statement, statement), values)
+    return cur
+
+
+def ask(run: Callable[..., Any], waiting: bool, waiter: str) -> Any:
+    path = f'$."{waiter}"'  # of a share, which this client never has
+    look = run("look", share=0, path=path).fetchone()
+    if look is None:
+        return None
+    verdict, token, holder, note, since_us, free_in_us, _, must_wait, _, epoch, floor = look[:11]
+    if verdict in ("contended", "missing"):
+        done = run("acquire" if verdict == "contended" else "insert", epoch=epoch, floor=floor)
+        if done is not None and (done.rowcount or done.lastrowid):
+            token = done.lastrowid
+            if not 0 < token < 1 << 63:  # the row has a tick
+                (token, _) = run("granted", path=path).fetchone()
+            return "granted", token, "", "", 0, 0
+        verdict = "contended"
+    if waiting and must_wait:
+        run("wait")
+    return verdict, token, holder.decode(), note.decode(), since_us, free_in_us
+
+
+def renew(run: Callable[..., Any], count: int) -> Any:
+    done = run("renew")
+    if done.rowcount == count:
+        return [(n, "renewed") for n in range(count)]
+    return run("renewed", renewed_at=done.lastrowid).fetchall()
+
+
+def wake(run: Callable[..., Any], released: Any) -> None:
+    """Wakes the first two processes of the queue. The second one acquires the lock if the first does not come."""
+    with contextlib.suppress(Unknown, Unavailable):
+        ears = released.lastrowid and run("ears", place=1).fetchone()
+        for ear in ears[:2] if ears else ():
+            with contextlib.suppress(Unavailable):  # the process has no ear, or another user
+                run(f"KILL QUERY IS_USED_LOCK('rowlock-ear {int(ear):012x}')")
+
+
+def rest(conn: Any, since: float, longest: float) -> None:
+    time.sleep(min(random.uniform(0.75, 1.25) * min(max(since / 4, 0.01), 1.0), longest))  # a release notifies no process
+
+
+def in_transaction(conn: Any) -> bool:
+    return bool(conn.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
+
+
+@contextlib.contextmanager
+def own_transaction(conn: Any, limit: float) -> Iterator[None]:
+    names = "row_wait", "table_wait", "idle_wait"
+    before = dict(zip(names, execute(conn, "lock_wait", {}).fetchone()[1:]))
+    execute(conn, "set_lock_wait", {name: max(1, min(int(limit), seconds)) for name, seconds in before.items()})
+    try:
+        execute(conn, "read_committed", {})
+        conn.begin()
+        yield
+        conn.commit()
+    except BaseException:
+        conn.rollback()
+        raise
+    finally:
+        execute(conn, "set_lock_wait", before)
+
+
+def check(conn: Any, values: dict[str, Any], trust: float) -> Tuple[Sequence[Any], bool]:
+    token, nonce, *snapshot = execute(conn, "check", values).fetchone() or (0, "", 0, "")
+    execute(conn, "pass", values)  # protected tables read it
+    return ((token, nonce), snapshot != [token, nonce]) if nonce else ((), False)

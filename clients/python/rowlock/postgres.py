@@ -3,147 +3,105 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import random
-import re
 import select
 import time
-from typing import Any, Dict, Iterator, Sequence, Tuple
+from typing import Any, Callable, Iterator, Sequence, Tuple
 
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from .errors import Held, Unavailable
-from .store import Refused, Request, Store, bounded, clock, statements
+from .store import statements
 
-
-def _sql(folder: str) -> Dict[str, str]:
-    """Returns the statements with psycopg's placeholders: $1 becomes %(p1)s."""
-    return {name: re.sub(r"\$(\d+)", r"%(p\1)s", text) for name, text in statements(folder).items()}
-
-
-def _named(args: Sequence[Any]) -> Dict[str, Any]:
-    return {f"p{n}": arg for n, arg in enumerate(args, 1)}
-
-
-class Postgres(Store):
-    """Keeps locks in PostgreSQL."""
-
-    kind = "sqllock/postgres"
-    sql = _sql("postgres")
-    parameters = {
-        "acquire": "namespace name nonce holder note ttl min_hold handover_delay",
-        "acquire_waiting": "namespace name nonce holder note ttl min_hold handover_delay waiter flags waiter",
+KIND = "sqllock/postgres"
+SQL = {
+    **statements("postgres", {
+        "acquire": "namespace name nonce holder note ttl min_hold handover_delay waiter waiter",
         "adopt_epoch": "",
         "raise_longest_ttl": "longest",
         "renew": "grants",
         "release": "namespace name nonce token min_hold tick",
         "released_before": "namespace name nonce token",
-        "listen": "",
-        "wait": "waiters waiter first",
+        "wait": "waiters waiter locked",
         "leave": "waiters",
-    }
-    transient = ("40001", "40P01", "55P03")
-    permanent = ("42P01", "42703", "42883", "3F000", "42501", "25006", "55000", "22P05", "22021")
-    contended = {"acquire": ("55P03",), "acquire_waiting": ("55P03",)}
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.sql = {**self.sql, "listen": f'LISTEN "{self._waiter}"'}
-        self._listening = False
-        self._listed = 0.0  # when the row of this process in the queue was last written
-
-    def rest(self, held: Held, longest: float) -> None:
-        pause = min(random.uniform(0.5, 1.0), max(held.free_in, 0.005), longest)
-        if self._conn is None:
-            time.sleep(pause)
-            return
-        try:
-            select.select([self._conn.fileno()], [], [], pause)
-            self._conn.pgconn.consume_input()
-            while self._conn.pgconn.notifies():
-                pass
-        except (OSError, psycopg.Error):
-            self.close()
-
-    def close(self) -> None:
-        super().close()
-        self._listening = False
-
-    def _ask(self, values: Dict[str, Any], waiting: bool, end: float) -> Tuple[str, int, str, str, int, int]:
-        if waiting and not self._listening:
-            self._run("listen", values, end)
-            self._listening = True
-        if waiting and clock() - self._listed > 1:
-            self._run("wait", {**values, "first": int(not self._listed)}, end)
-            self._listed = clock()
-        cur = self._run("acquire_waiting" if waiting else "acquire", values, end)
-        if cur is None:
-            return "contended", 0, "", "", 0, 0
-        row = cur.fetchone()
-        if row is None:
-            raise Unavailable("the table rowlock_lease_meta has no row: migrate the database", permanent=True)
-        return row[:6]
-
-    def _renew(self, grants: str, end: float) -> Sequence[Tuple[int, str]]:
-        return self._run("renew", {"grants": grants}, end).fetchall()
-
-    def _values(self, r: Request) -> Dict[str, Any]:
-        row = {"namespace": r.namespace, "name": r.name, "id": self._waiter}
-        return {**super()._values(r), "flags": 0, "waiters": json.dumps([row], ensure_ascii=False)}
-
-    def _connect(self, seconds: float) -> Any:
-        try:  # statements are not prepared, because some poolers mix prepared statements up
-            return psycopg.connect(self._url, autocommit=True, prepare_threshold=None, connect_timeout=max(1, int(seconds)))
-        except psycopg.Error as e:
-            raise Refused(e.sqlstate or "", str(e).strip()) from e
-
-    def _execute(self, statement: str, args: Sequence[Any], seconds: float) -> Any:
-        try:
-            with bounded(self._conn.fileno(), seconds):
-                return self._conn.execute(self.sql[statement], _named(args))
-        except psycopg.Error as e:
-            raise Refused(e.sqlstate or "", str(e).strip()) from e
-
-    def _uncertain(self, code: str) -> bool:
-        return code[:2] in ("08", "57", "58", "F0", "XX")
+    }),
+    **statements("fence_postgres", {
+        "bound": "limit",
+        "read": "namespace resource",
+        "raise": "namespace resource token nonce domain",
+        "check": "namespace resource limit nonce raised",
+    }),
+}
+Error = psycopg.Error
+# Patterns for the SQLSTATE, which is empty if the connection failed.
+UNKNOWN = "|(08|57|58|F0|XX).*"
+TRANSIENT = "40001|40P01|55P03"
+PERMANENT = "42P01|42703|42883|3F000|42501|25006|55000|22P05|22021"
 
 
-class Marks:
-    """Are the marks of a fence in the database of a connection."""
+def text(name: str) -> str:
+    return name
 
-    Error = psycopg.Error
-    sql = _sql("fence_postgres")
 
-    def __init__(self, conn: Any) -> None:
-        self._conn = conn
-        self.fileno = conn.fileno
+def code(e: Any) -> str:
+    return getattr(e, "sqlstate", None) or ""
 
-    def in_transaction(self) -> bool:
-        return bool(self._conn.info.transaction_status == TransactionStatus.INTRANS)
 
-    def transient(self, e: Any) -> bool:
-        return e.sqlstate in Postgres.transient
+def connect(url: str, seconds: float) -> Any:
+    # Statements are not prepared, because some poolers mix prepared statements up.
+    return psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=max(1, int(seconds)))
 
-    @contextlib.contextmanager
-    def own_transaction(self, limit: float) -> Iterator[None]:
-        with self._conn.transaction():
-            self._conn.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-            self._query("bound", max(1, int(limit * 1000)))
-            yield
 
-    def read(self, namespace: str, resource: str) -> Sequence[Any]:
-        return self._query("read", namespace, resource)
+def fileno(conn: Any) -> int:
+    return int(conn.fileno())
 
-    def lift(self, namespace: str, resource: str, token: int, nonce: str, domain: str) -> None:
-        self._query("raise", namespace, resource, token, nonce, domain)
 
-    def check(self, namespace: str, resource: str, nonce: str, trust: float) -> Tuple[Sequence[Any], bool]:
-        mark = self._query("check", namespace, resource, max(1, int(trust * 1000)), nonce, 0)
-        return (mark, False) if mark else (self.read(namespace, resource), True)
+def execute(conn: Any, statement: str, values: dict[str, Any]) -> Any:
+    return conn.cursor(row_factory=tuple_row).execute(SQL.get(statement, statement), values)
 
-    def _query(self, statement: str, *args: Any) -> Sequence[Any]:
-        with self._conn.cursor(row_factory=tuple_row) as cur:
-            cur.execute(self.sql[statement], _named(args), prepare=False)
-            return (cur.fetchone() or ()) if cur.description else ()
+
+def ask(run: Callable[..., Any], waiting: bool, waiter: str) -> Any:
+    if waiting:
+        run(f'LISTEN "{waiter}"')
+        run("wait", locked=0)
+        cur = run("acquire")
+    else:
+        cur = run("acquire", waiter=None)
+    return ("contended", 0, "", "", 0, 0) if cur is None else cur.fetchone()
+
+
+def renew(run: Callable[..., Any], count: int) -> Any:
+    return run("renew").fetchall()
+
+
+def wake(run: Callable[..., Any], released: Any) -> None:
+    """Does nothing, because release.sql has notified the waiters."""
+
+
+def rest(conn: Any, since: float, longest: float) -> None:
+    pause = min(random.uniform(0.5, 1.0), longest)
+    if conn is None:
+        time.sleep(pause)
+        return
+    select.select([conn.fileno()], [], [], pause)
+    conn.pgconn.consume_input()
+    while conn.pgconn.notifies():
+        pass
+
+
+def in_transaction(conn: Any) -> bool:
+    return bool(conn.info.transaction_status == TransactionStatus.INTRANS)
+
+
+@contextlib.contextmanager
+def own_transaction(conn: Any, limit: float) -> Iterator[None]:
+    with conn.transaction():
+        execute(conn, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", {})
+        execute(conn, "bound", {"limit": max(1, int(limit * 1000))})
+        yield
+
+
+def check(conn: Any, values: dict[str, Any], trust: float) -> Tuple[Sequence[Any], bool]:
+    mark = execute(conn, "check", {**values, "limit": max(1, int(trust * 1000)), "raised": 0}).fetchone()
+    return (mark, False) if mark else (execute(conn, "read", values).fetchone(), True)

@@ -1,8 +1,9 @@
-"""The requests of docs/protocol.md. The modules postgres and mysql contain what differs between the databases."""
+"""Requests to a store: what all databases have in common. The modules postgres and mysql contain what differs."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import random
@@ -13,18 +14,14 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterator, Sequence, Tuple
+from typing import Any, Callable, Iterator, Sequence, Tuple
 
-from .errors import Held, Unavailable, Unknown
+from .errors import Held, Lost, Unavailable, Unknown
 
-if hasattr(time, "CLOCK_BOOTTIME"):
 
-    def clock() -> float:
-        """Returns the seconds on a clock that is never set, and that also counts while the machine is suspended."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-else:
-    clock = time.monotonic
+def clock() -> float:
+    """Returns the seconds on a clock that is never set. If possible, it also counts while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 @dataclass
@@ -52,11 +49,23 @@ class Request:
         """How long one request may take."""
         return min(max(self.ttl / 6, 1.0), 5.0)
 
+    @property
+    def trust(self) -> float:
+        """For how long a grant is trusted: the TTL less a tenth for the difference in speed of two clocks."""
+        return self.ttl * 0.9
 
-def statements(*folders: str) -> Dict[str, str]:
-    """Returns the statements of the folders without comments, by name. A later folder replaces statements."""
-    files = [f for folder in folders for f in (Path(__file__).parent / "sql" / folder).glob("*.sql")]
-    return {f.stem: re.sub(r"(?m)^\s*--.*$", "", f.read_text(encoding="utf-8")).replace("%", "%%") for f in files}
+
+def statements(folder: str, parameters: dict[str, str]) -> dict[str, str]:
+    """Returns statements of a folder. The names of their parameters replace $1 or the first ?, and so on."""
+    found = {}
+    for name, names in parameters.items():
+        text = (Path(__file__).parent / "sql" / folder / f"{name}.sql").read_text(encoding="utf-8")
+        text = re.sub(r"(?m)^\s*--.*$", "", text).replace("%", "%%")
+        for n, parameter in enumerate(names.split(), 1):
+            text = text.replace("?", f"%({parameter})s", 1)
+            text = re.sub(rf"\${n}\b", f"%({parameter})s", text)
+        found[name] = text
+    return found
 
 
 @contextlib.contextmanager
@@ -77,48 +86,30 @@ def bounded(fileno: int, seconds: float) -> Iterator[None]:
         timer.join()  # the socket must not be shut down after a later statement has begun
 
 
-class Refused(Exception):
-    """Is an error of the database with its code, or with an empty code if the connection failed."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 class Store:
     """Sends requests on one connection of its own. Each method makes one attempt, which takes at most limit seconds, and
-    a second more if it has to connect. One thread at a time may call a store.
-
-    A subclass is a table of statements for one kind of database: it has the names of the parameters of each statement,
-    and the codes of errors."""
-
-    kind: str  # the first word of the token domain
-    sql: Dict[str, str]
-    parameters: Dict[str, str]
-    transient: Sequence[str]  # the server has undone the statement, and a retry may succeed
-    permanent: Sequence[str]  # a retry cannot help
-    contended: Dict[str, Sequence[str]] = {}  # another transaction has locked the row
+    a second more if it has to connect. One thread at a time may call a store."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        self._waiter = str(uuid.uuid4())  # the id of this process in the queue of a lock
+        self._url, self._db = url, database(url.partition("://")[0])
         self._conn: Any = None
-
-    def trust(self, r: Request) -> float:
-        """Returns for how long a grant is trusted: the TTL less a tenth for the difference in speed of two clocks."""
-        return r.ttl * 0.9
+        self.kind: str = self._db.KIND  # the first word of the token domain
+        self._waiter = str(uuid.uuid4())  # the id of this process in the queue of a lock
 
     def acquire(self, r: Request, limit: float, waiting: bool = False) -> int:
         """Returns the token of the grant. A process that waits joins the queue. Raises Held, Unknown or Unavailable."""
-        end, values = clock() + limit, self._values(r)
+        run = self._runner(self._values(r), limit)
         for look in range(8):
-            verdict, token, holder, note, since_us, free_in_us = self._ask(values, waiting, end)
+            row = self._db.ask(run, waiting, self._waiter)
+            if row is None:
+                raise Unavailable("the table rowlock_lease_meta has no row: migrate the database", permanent=True)
+            verdict, token, holder, note, since_us, free_in_us = row[:6]
             if verdict == "granted":
-                return token
+                return int(token)
             if verdict == "epoch":
-                self._run("adopt_epoch", values, end)
+                run("adopt_epoch")
             elif verdict == "ttl":
-                self._run("raise_longest_ttl", values, end)
+                run("raise_longest_ttl")
             elif verdict == "contended" and look < 2:
                 time.sleep(random.uniform(0.001, 0.003))
             else:
@@ -126,33 +117,44 @@ class Store:
                 raise Held(verdict, token, holder, note, since_us / 1e6, free_in_us / 1e6)
         raise Unavailable("the epoch of the lock table keeps changing: are there two primaries?")
 
-    def renew(self, grants: Sequence[Tuple[Request, int]], limit: float) -> list[str]:
+    def renew(self, r: Request, token: int, limit: float) -> float:
+        """Returns for how long the grant is trusted, counted from before the call. Raises Lost, Unknown or Unavailable."""
+        (outcome,) = self.renew_all([(r, token)], limit)
+        if outcome == "lost":
+            raise Lost(f"{r.name!r}: the store no longer has the lease")
+        if outcome == "unknown":
+            raise Unknown(f"{r.name!r}: another transaction has locked the row")
+        return r.trust
+
+    def renew_all(self, grants: Sequence[Tuple[Request, int]], limit: float) -> list[str]:
         """Returns "renewed", "lost" or "unknown" for each pair of a request and its token."""
-        batch, outcomes = [], ["unknown"] * len(grants)
-        for n, (r, token) in enumerate(grants):
-            v = self._values(r)
-            batch.append({"n": n, "token": str(token), **{k: v[k] for k in ("namespace", "name", "nonce", "ttl", "min_hold", "handover_delay")}})
-        for n, outcome in self._renew(json.dumps(batch, ensure_ascii=False), clock() + limit):
-            outcomes[n] = outcome
-        return outcomes
+        rows = [{**self._values(r), "n": n, "token": token} for n, (r, token) in enumerate(grants)]
+        run = self._runner({"grants": json.dumps(rows, ensure_ascii=False)}, limit)
+        outcomes = dict(self._db.renew(run, len(rows)))
+        return [outcomes.get(n, "unknown") for n in range(len(rows))]
 
     def release(self, r: Request, token: int, limit: float) -> bool:
         """Ends the grant, or with token 0 any grant of the nonce. Returns false if the store does not have it."""
-        end, values = clock() + limit, {**self._values(r), "token": token, "tick": None}
-        while self._run("release", values, end).rowcount < 1:
-            (verdict,) = self._run("released_before", values, end).fetchone() or ("not held",)
+        run = self._runner({**self._values(r), "token": token, "tick": None}, limit)
+        while (done := run("release")).rowcount < 1:
+            (verdict,) = run("released_before").fetchone() or ("not held",)
             if verdict != "again":
                 return bool(verdict == "released")
             time.sleep(random.uniform(0.001, 0.01))
+        self._db.wake(run, done)
         return True
 
-    def leave(self, r: Request, limit: float) -> None:
-        """Leaves the queue."""
-        self._run("leave", self._values(r), clock() + limit)
+    def leave(self, r: Request) -> None:
+        """Leaves the queue. If that fails, releases ignore this process after a few seconds."""
+        with contextlib.suppress(Unknown, Unavailable):
+            self._runner(self._values(r), 1.0)("leave")
 
     def rest(self, held: Held, longest: float) -> None:
         """Sleeps until the next poll, or until a notification arrives."""
-        raise NotImplementedError
+        try:
+            self._db.rest(self._conn, held.since, min(max(held.free_in, 0.005), longest))
+        except (self._db.Error, OSError):
+            self.close()
 
     def close(self) -> None:
         """Closes the connection. A later call opens another one."""
@@ -161,64 +163,59 @@ class Store:
             with contextlib.suppress(Exception):
                 conn.close()
 
-    def _values(self, r: Request) -> Dict[str, Any]:
-        """Returns the values of the parameters. Durations are in microseconds."""
+    def _values(self, r: Request) -> dict[str, Any]:
+        """Returns the values of the parameters, by their names in the modules of the databases. Durations are in
+        microseconds."""
+        texts = {"namespace": r.namespace, "name": r.name, "holder": r.holder, "note": r.note}
         ttl, min_hold, delay = (round(s * 1e6) for s in (r.ttl, r.min_hold, r.handover_delay))
-        return {
-            "namespace": r.namespace, "name": r.name, "nonce": r.nonce, "holder": r.holder, "note": r.note, "ttl": ttl, "min_hold": min_hold,
-            "handover_delay": delay, "expiry": ttl + delay, "longest": max(ttl + delay, min_hold), "waiter": self._waiter,
-        }
+        values = {name: self._db.text(text) for name, text in texts.items()}
+        values.update(nonce=r.nonce, waiter=self._waiter, ttl=ttl, min_hold=min_hold, handover_delay=delay)
+        values.update(expiry=ttl + delay, longest=max(ttl + delay, min_hold))
+        values.update(waiters=json.dumps([{**values, "id": self._waiter}], ensure_ascii=False))
+        return values
 
-    def _run(self, statement: str, values: Dict[str, Any], end: float) -> Any:
-        """Runs a statement of its own transaction until clock() is end, and returns its cursor. Returns None if another
-        transaction has locked the row, and the statement must not be repeated."""
+    def _runner(self, values: dict[str, Any], limit: float) -> Callable[..., Any]:
+        """Returns a function that runs a statement with these values and others, in a transaction of its own, until the
+        limit is over. It returns the cursor, or None if the statement grants nothing because another transaction has
+        locked or changed the row."""
+        end = clock() + limit
+        return lambda statement, **more: self._run(statement, {**values, **more}, end)
+
+    def _run(self, statement: str, values: dict[str, Any], end: float) -> Any:
+        db = self._db
         while True:
             if clock() >= end:
                 raise Unavailable(f"{statement}: no time was left to send the request")
             try:
-                self._conn = self._conn or self._connect(end - clock())
-            except Refused as e:
-                raise Unavailable(f"connect: {e}") from e
+                self._conn = self._conn or db.connect(self._url, end - clock())
+            except (db.Error, OSError) as e:
+                raise Unavailable(f"connect: {_line(e)}") from e
             try:
-                return self._execute(statement, [values[name] for name in self.parameters[statement].split()], end - clock())
-            except Refused as e:
-                message = f"{statement}: {e}"
-                if not e.code or self._uncertain(e.code):
+                with bounded(db.fileno(self._conn), end - clock()):
+                    return db.execute(self._conn, statement, values)
+            except (db.Error, OSError) as e:
+                code, message = db.code(e), f"{statement}: {_line(e)}"
+                if re.fullmatch(db.UNKNOWN, code):
                     self.close()
                     raise Unknown(message) from e
-                if e.code in self.contended.get(statement, ()):
+                transient = re.fullmatch(db.TRANSIENT, code)
+                if transient and statement in ("acquire", "insert"):
                     return None
-                if e.code not in self.transient or clock() > end:
-                    raise Unavailable(message, permanent=e.code in self.permanent) from e
+                if not transient or clock() > end:
+                    raise Unavailable(message, permanent=bool(re.fullmatch(db.PERMANENT, code))) from e
             time.sleep(random.uniform(0.001, 0.01))
 
-    def _ask(self, values: Dict[str, Any], waiting: bool, end: float) -> Tuple[str, int, str, str, int, int]:
-        """Returns verdict, token, holder, note, and the microseconds since the grant and until the lock is free."""
-        raise NotImplementedError
 
-    def _renew(self, grants: str, end: float) -> Sequence[Tuple[int, str]]:
-        """Returns the number and the outcome of each grant."""
-        raise NotImplementedError
-
-    def _connect(self, seconds: float) -> Any:
-        raise NotImplementedError
-
-    def _execute(self, statement: str, args: Sequence[Any], seconds: float) -> Any:
-        """Executes the statement and returns the cursor. Raises Refused."""
-        raise NotImplementedError
-
-    def _uncertain(self, code: str) -> bool:
-        """Reports whether the statement may have had an effect after this error."""
-        raise NotImplementedError
+def _line(e: Exception) -> str:
+    """Returns the text of the error in one line."""
+    return " ".join(str(e).split())
 
 
-def open_store(url: str) -> Store:
-    """Returns a store for postgresql://, mysql:// or mariadb://."""
-    scheme = url.partition("://")[0]
-    if scheme in ("postgres", "postgresql"):
-        from .postgres import Postgres as Kind
-    elif scheme in ("mysql", "mariadb"):
-        from .mysql import MySQL as Kind  # type: ignore[assignment]
-    else:
+MODULES = {"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
+
+
+def database(scheme: str) -> Any:
+    """Returns the module for addresses that begin with this scheme."""
+    if scheme not in MODULES:
         raise ValueError(f"the address begins with {scheme!r}: want postgresql://, mysql:// or mariadb://")
-    return Kind(url)
+    return importlib.import_module(f"{__package__}.{MODULES[scheme]}")

@@ -6,7 +6,7 @@ rowlock run hello -- echo hi >out 2>err
 test "$(cat out)" = hi
 test ! -s err
 
-rowlock run hello --ttl 5s -- printf '<%s>' 'a b' '*' '$HOME' -- --ttl '' >out
+rowlock run hello --ttl 15s -- printf '<%s>' 'a b' '*' '$HOME' -- --ttl '' >out
 test "$(cat out)" = '<a b><*><$HOME><--><--ttl><>'
 
 printf 'from stdin' | rowlock run hello -- cat >out

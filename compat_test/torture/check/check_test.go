@@ -639,3 +639,24 @@ func TestAReleaseMayGrant(t *testing.T) {
 		assert.Equal(t, early > 0, r.Verdicts[slices.IndexFunc(r.Verdicts, func(v *Verdict) bool { return v.ID == "S1" })].Broken > 0, "%s", r)
 	}
 }
+
+// If the reply to a request was lost, the store may grant the repeated request after the first grant has expired. The
+// nonce is the same, but the token is new: this is a grant, and no renewal.
+func TestARepeatedRequestIsGrantedAfterItsFirstGrantHasExpired(t *testing.T) {
+	for _, expired := range []bool{true, false} {
+		f := sound()
+		h := f.ask(1, "churn-0")
+		f.token++
+		first := history.Change{Name: h.name, Holder: h.try, Token: f.token, Nonce: "nonce of " + h.try, Expires: micros(f.now + ttl), At: micros(f.now)}
+		f.change(first)
+		if expired {
+			f.now += 2 * ttl
+		}
+		h = h.granted()
+		c := &f.Audit[len(f.Audit)-1]
+		c.OldToken, c.OldNonce, c.OldExpires = first.Token, first.Nonce, first.Expires
+		h.released()
+		r := Check(f.Run)
+		assert.Equal(t, expired, r.OK(), "%s", r)
+	}
+}

@@ -33,9 +33,9 @@ func (c Change) Step() Step {
 	switch {
 	case c.Gone:
 		return Prune
-	case c.Nonce != "" && c.Nonce != c.OldNonce:
+	case c.Nonce != "" && (c.Nonce != c.OldNonce || c.Token != c.OldToken):
 		return Grant
-	case c.Nonce != "" && c.Token == c.OldToken:
+	case c.Nonce != "":
 		return Renew
 	case c.Nonce == "" && c.OldNonce != "":
 		return Free

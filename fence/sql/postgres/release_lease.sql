@@ -15,8 +15,8 @@ UPDATE rowlock_lease l
                (SELECT w
                   FROM rowlock_lease_waiter w
                  WHERE w.namespace = $3::text AND w.name = $4::text
-                   AND w.callable AND w.seen_at > clock_timestamp() - interval '3 seconds'
-                   AND (w.seen_at <= clock_timestamp() OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))
+                   AND w.callable AND w.alive_until > clock_timestamp()
+                   AND (w.alive_until <= clock_timestamp() + interval '3 seconds' OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))
                  ORDER BY w.since
                  LIMIT 1) AS called) b
  WHERE l.namespace = $3::text AND l.name = $4::text

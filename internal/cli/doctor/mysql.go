@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/rowlock/rowlock/internal/sqlerror"
@@ -23,7 +22,7 @@ func (s database) mysqlPrivileges() []privilege {
 }
 
 // account matches 'user'@'host' in MySQL's error for a missing privilege on a database.
-var account = regexp.MustCompile(`for user ('[^'\\]*'@'[^'\\]*') to database`)
+const account = `for user ('[^'\\]*'@'[^'\\]*') to database`
 
 // mayNotUse is called with the error that a user gets if the user can log in to the server but has no privilege in the
 // database. It reports the missing privileges, and ends the examination.

@@ -15,9 +15,9 @@ import (
 // minZooKeeper is the oldest supported release.
 var minZooKeeper = [3]int{3, 6, 0}
 
-var (
-	zookeeperVersion = regexp.MustCompile(`(?m)^Zookeeper version: ([0-9]+\.[0-9]+\.[0-9]+)`)
-	zookeeperMode    = regexp.MustCompile(`(?m)^Mode: (\S+)`)
+const (
+	zookeeperVersion = `(?m)^Zookeeper version: ([0-9]+\.[0-9]+\.[0-9]+)`
+	zookeeperMode    = `(?m)^Mode: (\S+)`
 )
 
 func zookeeperChecks(servers []string, secure *tls.Config) []check {
@@ -54,8 +54,8 @@ func zookeeperServer(ctx context.Context, r *Report, name string, secure *tls.Co
 	}
 }
 
-func submatch(pattern *regexp.Regexp, text string) string {
-	if found := pattern.FindStringSubmatch(text); found != nil {
+func submatch(pattern, text string) string {
+	if found := regexp.MustCompile(pattern).FindStringSubmatch(text); found != nil {
 		return found[1]
 	}
 	return ""

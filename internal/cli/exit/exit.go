@@ -102,12 +102,9 @@ func OfAcquire(err error) error {
 	}
 }
 
-// ofLibrary matches an option of the Go library at the start of an error text.
-var ofLibrary = regexp.MustCompile(`^rowlock: (TTL|Wait|MinHold|MaxHold|HandoverDelay)\(([^)]*)\): `)
-
-// inFlags replaces the library's options in an error text with the equivalent flags of the command.
+// inFlags replaces the library's option at the start of an error text with the equivalent flag of the command.
 func inFlags(err error) error {
-	m := ofLibrary.FindStringSubmatch(err.Error())
+	m := regexp.MustCompile(`^rowlock: (TTL|Wait|MinHold|MaxHold|HandoverDelay)\(([^)]*)\): `).FindStringSubmatch(err.Error())
 	if m == nil {
 		return err
 	}

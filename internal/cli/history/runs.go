@@ -46,9 +46,14 @@ type Runs struct{ in *store.Store }
 // Of returns the Runs of a store. In a store without tables, Runs records nothing.
 func Of(s *store.Store) Runs { return Runs{s} }
 
-// exec runs the statement verb and returns the number of changed rows.
+// exec runs the statement verb and returns the number of changed rows. It waits for no flush, except on MySQL, because a
+// flush takes longer than a short command, and the history may be incomplete.
 func (s Runs) exec(ctx context.Context, verb string, args ...any) (int64, error) {
-	result, err := s.in.DB.ExecContext(ctx, s.statement(verb), args...)
+	run := s.in.DB.ExecContext
+	if s.in.At.Dialect == migrations.SQLite {
+		run = s.in.ExecUnflushed
+	}
+	result, err := run(ctx, s.statement(verb), args...)
 	if err != nil {
 		return 0, err
 	}

@@ -71,3 +71,26 @@ func TestTheHistoryIsTrimmed(t *testing.T) {
 		})
 	}
 }
+
+// A record does not wait for the disk. Afterwards a commit on the same connection does, because it may be a grant.
+func TestRecordsAreNotFlushed(t *testing.T) {
+	t.Parallel()
+	at, err := store.Locate("sqlite:"+filepath.Join(t.TempDir(), "locks.db"), nil)
+	require.NoError(t, err)
+	table, err := sqltable.Parse("mine")
+	require.NoError(t, err)
+	s, err := store.Open(t.Context(), at, table)
+	require.NoError(t, err)
+	defer s.Close()
+	s.DB.SetMaxOpenConns(1)
+	require.NoError(t, migrations.Up(t.Context(), s.DB, s.At.Dialect, migrations.Table("mine")))
+	_, err = s.DB.ExecContext(t.Context(), `CREATE TABLE seen (level INTEGER);
+		CREATE TRIGGER see AFTER INSERT ON mine_run BEGIN INSERT INTO seen SELECT synchronous FROM pragma_synchronous; END`)
+	require.NoError(t, err)
+	Of(s).record(Record{Key: driver.Key{Name: "job"}, Outcome: job.Exited, Token: 1})
+	during, after := 0, 0
+	require.NoError(t, s.DB.QueryRowContext(t.Context(), "SELECT level FROM seen").Scan(&during))
+	require.NoError(t, s.DB.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&after))
+	assert.Equal(t, 1, during, "NORMAL")
+	assert.Equal(t, 2, after, "FULL")
+}

@@ -78,7 +78,7 @@ func Locate(value string, env system.Environment) (Location, error) {
 }
 
 // word matches a text that can be shown as a scheme. Any other text may be part of a password.
-var word = regexp.MustCompile(`^[a-z][a-z0-9+-]{0,20}$`)
+const word = `^[a-z][a-z0-9+-]{0,20}$`
 
 // unknownStore returns an error that says what is wrong with the value. The error repeats only the scheme.
 func unknownStore(scheme, rest string) error {
@@ -93,7 +93,7 @@ func unknownStore(scheme, rest string) error {
 	switch {
 	case form != "":
 		return fmt.Errorf("%q is not followed by //: write %s", scheme+":", form)
-	case strings.HasPrefix(rest, "//") && word.MatchString(scheme):
+	case strings.HasPrefix(rest, "//") && regexp.MustCompile(word).MatchString(scheme):
 		return fmt.Errorf("there is no kind of store %q: write postgres://…, mysql://…, sqlite:PATH, redis://…, etcd://… or zk://… (rowlock --help has all)", scheme)
 	default:
 		return errors.New("it names no kind of store: write sqlite:PATH for a file, or SCHEME://…")

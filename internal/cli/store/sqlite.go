@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -180,6 +181,33 @@ func (s *Store) TablesOfFile(ctx context.Context) (ready, others int, err error)
 func isBusy(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
+// ExecUnflushed runs a statement on a SQLite file. With a write-ahead log it does not wait until the write is flushed to
+// the disk. A crash of the machine may then lose the write. With a rollback journal every write is flushed, because the
+// file could be damaged otherwise.
+func (s *Store) ExecUnflushed(ctx context.Context, statement string, args ...any) (sql.Result, error) {
+	conn, err := s.DB.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	var journal string
+	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&journal); err != nil {
+		return nil, err
+	}
+	if journal != "wal" {
+		return conn.ExecContext(ctx, statement, args...)
+	}
+	defer func() {
+		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous = FULL"); err != nil {
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // closes the connection, on which grants would not be flushed
+		}
+	}()
+	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous = NORMAL"); err != nil {
+		return nil, err
+	}
+	return conn.ExecContext(ctx, statement, args...)
 }
 
 // OpenReadOnly opens a SQLite file for reading, and never creates a file.

@@ -12,6 +12,7 @@ const Program = "rowlock"
 type Stdio struct {
 	In, Out, Err *os.File
 	Env          Environment
-	// Exits says that the process exits at the end of the command, so that the system closes the files of the process.
+	// Exits says that the process exits at the end of the command, so that the system closes the files and
+	// ends the signal handlers of the process.
 	Exits bool
 }

@@ -42,7 +42,7 @@ func status(key driver.Key, cmd *redis.Cmd) (driver.Status, error) {
 		return s, err
 	}
 	s.State, s.Token, s.Holder, s.Note, s.Done, s.Waiters, s.Readers = states[a.Verdict], a.Token, a.Holder, a.Note, a.Done, a.Waiters, a.Readers
-	s.Age, s.ExpiresIn, s.FreeIn = a.Times[0], a.Times[1], a.Times[2]
+	s.Age, s.ExpiresIn, s.FreeIn = a.Since, a.ExpiresIn, a.FreeIn
 	s.KnowPause()
 	return s, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Places records the names for which this process waits. Each lock has a queue of processes (see queue.lua). This
-// process enters a lock's queue with its first refused request as a waiter, and stays there until it is granted the
+// process enters a lock's queue with its first refused request after Notify, and stays there until it is granted the
 // lock or gives up. A release notifies the first process of the queue, on that process's own channel. The release also
 // reserves the lock briefly for the notified process. So the releasing process cannot acquire the lock again before
 // the notified process.
@@ -62,17 +62,6 @@ func (p *Places) Asks(key driver.Key) string {
 		return ""
 	}
 	p.byKey[key].queued = true
-	return p.ID.String()
-}
-
-// Of returns the same id as Asks, for requests that add no process to the queue. It returns "" if this process does not
-// wait for key.
-func (p *Places) Of(key driver.Key) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.byKey[key] == nil {
-		return ""
-	}
 	return p.ID.String()
 }
 

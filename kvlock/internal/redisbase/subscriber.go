@@ -166,10 +166,16 @@ func (s *Subscriber) wake(channel string, confirmed bool) {
 	if t == nil {
 		return
 	}
+	isNew := false
 	if confirmed {
-		t.once.Do(func() { close(t.ready) })
+		t.once.Do(func() {
+			isNew = true
+			close(t.ready)
+		})
 	}
-	t.wake()
+	if !isNew { // a waiter sends a request when its new subscription is confirmed
+		t.wake()
+	}
 }
 
 // secondChance is the delay after which the second process of a queue sends a request, if it was not notified. The lock

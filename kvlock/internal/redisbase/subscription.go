@@ -149,8 +149,8 @@ func adjust(conn *redis.PubSub, add, drop []string) error {
 }
 
 // listen receives notifications and wakes waiters. It returns when the connection breaks, or when the server does not
-// answer a PING. The confirmation of a subscription also wakes the waiters of its channel, because they may have missed
-// earlier messages.
+// answer a PING. On a new connection, the confirmation of a subscription also wakes the waiters of its channel, because
+// they may have missed earlier messages.
 func (s *Subscriber) listen(conn *redis.PubSub) error {
 	for asked := false; ; {
 		limit := silence

@@ -1,10 +1,10 @@
--- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, holder,
--- note; TTL, minimum hold and hand-over delay in microseconds; how long the server remembers the lock, in
--- milliseconds; the id of the waiter that sends the request, or an empty text; how long no share joins if the request
--- is refused because of shares, in microseconds, or 0. Result: the token if the lock is granted, and with it the last
+-- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV[1] nonce,
+-- [2] holder, [3] note; [4] TTL, [5] minimum hold and [6] hand-over delay in microseconds; [7] how long the server
+-- remembers the lock, in milliseconds; [8] the id of the waiter that sends the request, or an empty text; [9] how long
+-- no share joins if the request is refused because of shares, in microseconds, or 0. Result: the token if the lock is granted, and with it the last
 -- tick if the lock has one. Otherwise a verdict, the token, the holder and note of the current grant, microseconds
--- since the grant, microseconds until the lock is free, the number of waiters before this one, two fields that only
--- other scripts fill, and the number of shares. Promise: writes only if it grants the lock, adds a waiter to the
+-- since the grant, microseconds until the lock is free, two fields that only inspect.lua fills, the number of waiters
+-- before this one, and the number of shares. Promise: writes only if it grants the lock, adds a waiter to the
 -- queue, or keeps out further shares until the writers that wait have given up. A request with the nonce of the current
 -- grant gets that grant again. A released lock that is reserved for this waiter is granted to it.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock', 'done', 'writer_until', 'readers')
@@ -36,7 +36,7 @@ if free - now > 0 and not same then
             end
             redis.pcall('HSET', KEYS[1], 'writer_until', string.format('%.0f', now + ARGV[9]), 'writers', writers) -- pcall ignores an error, so that a server whose memory is full still returns a refusal
         end
-        return {verdict, tonumber(token), other[1], other[2], now - other[3], free - now, ahead, '', 0, nonce == 'shared' and open(KEYS[1], nonce, row[7]):live(now) or 0}
+        return {verdict, tonumber(token), other[1], other[2], now - other[3], free - now, 0, '', ahead, nonce == 'shared' and open(KEYS[1], nonce, row[7]):live(now) or 0}
     end
 end
 

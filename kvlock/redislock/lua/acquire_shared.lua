@@ -1,4 +1,4 @@
--- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV nonce, holder, note; TTL in microseconds; the retention in milliseconds; the id of the waiter that sends the request, or an empty text; the text with which the names of waiters' channels begin; 1 if subscribers may be connected to other servers.
+-- Parameters: KEYS[1] the lock; KEYS[2] the record of the server, absent while its slot is moving; ARGV[1] nonce, [2] holder, [3] note; [4] TTL in microseconds; [5] the retention in milliseconds; [6] the id of the waiter that sends the request, or an empty text; [7] the text with which the names of waiters' channels begin; [8] 1 if subscribers may be connected to other servers.
 -- Result: the token if a share is granted, and with it the last tick if the lock has one. Otherwise the same list as in acquire.lua.
 -- Promise: writes only if it grants a share or adds a waiter to the queue. The first share raises the token, and the shares that join it get the same token. A request with the nonce of a share gets that share again. While a writer waits, no share joins, except that of a waiter for which a released lock is reserved. A grant to a waiter notifies the first waiter of the queue, unless a writer waits.
 local row = redis.call('HMGET', KEYS[1], 'nonce', 'token', 'held_until', 'clock', 'done', 'writer_until', 'readers')
@@ -28,7 +28,7 @@ if not again and (held and not shared or writer > 0) then
             verdict = 'handover'
         end
         local ahead = ARGV[6] ~= '' and queue().join(KEYS[1], ARGV[6], now) or 0
-        return {verdict, tonumber(token), other[1], other[2], now - other[3], left, ahead, '', 0, shared and list:live(now) or 0}
+        return {verdict, tonumber(token), other[1], other[2], now - other[3], left, 0, '', ahead, shared and list:live(now) or 0}
     end
 end
 

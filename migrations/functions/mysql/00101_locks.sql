@@ -6,9 +6,9 @@
 --
 -- Each procedure with the prefix do_ runs one statement of package sqllock, whose file is named above the procedure and
 -- explains the statement. The body is that file without its comments. The names of parameters replace its question
--- marks: TestTheProceduresRunTheStatementsOfTheBackends. If the statements of MySQL and MariaDB differ, MySQL executes
--- the first comment of the body, and MariaDB the second. These procedures have the rights of their caller. Only the
--- procedures below them may be granted to other users.
+-- marks: TestTheProceduresRunTheStatementsOfTheBackends. Only MySQL executes what is in a comment that begins with
+-- /*!80000, and only MariaDB what is in a comment that begins with /*M!. These procedures have the rights of their caller.
+-- Only the procedures below them may be granted to other users.
 
 -- look.sql
 DROP PROCEDURE IF EXISTS rowlock_lease_do_look;
@@ -16,8 +16,9 @@ DROP PROCEDURE IF EXISTS rowlock_lease_do_look;
 CREATE PROCEDURE rowlock_lease_do_look(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_nonce CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN p_waiter CHAR(36) CHARACTER SET ascii COLLATE ascii_bin,
     IN p_shared INT, IN p_path TEXT CHARACTER SET ascii, IN p_closed_for BIGINT,
     OUT o_verdict TEXT CHARACTER SET ascii, OUT o_token BIGINT, OUT o_holder BLOB, OUT o_note BLOB, OUT o_since_us BIGINT, OUT o_free_in_us BIGINT,
-    OUT o_ahead BIGINT, OUT o_must_queue INT, OUT o_epoch VARBINARY(255), OUT o_floor BIGINT, OUT o_must_reserve INT, OUT o_readers LONGBLOB, OUT o_now_us BIGINT) SQL SECURITY INVOKER
-/*!80000 SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
+    OUT o_ahead BIGINT, OUT o_must_queue INT, OUT o_queued INT, OUT o_epoch VARBINARY(255), OUT o_floor BIGINT, OUT o_must_reserve INT, OUT o_readers LONGBLOB, OUT o_now_us BIGINT) SQL SECURITY INVOKER
+/*M! SET STATEMENT sql_big_selects = 1 FOR */
+SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
        CASE WHEN s.autocommit = 0 THEN 'no autocommit'
             WHEN NOT s.same_epoch THEN 'epoch'
             WHEN s.free_in_us > 0 AND NOT s.mine AND NOT s.reserved_for_this AND NOT (s.asks_share AND s.shared) THEN
@@ -41,13 +42,14 @@ CREATE PROCEDURE rowlock_lease_do_look(IN p_namespace TEXT CHARACTER SET ascii, 
        (s.nonce IS NOT NULL OR s.reserved) AND NOT (s.asks_share AND s.shared)
        AND CASE WHEN s.waiting IS NULL OR s.next_gone THEN 1
                 WHEN s.place = 1 THEN s.next_due
-                ELSE s.place = 0 AND s.waiting < 100 END AS must_queue,
+                ELSE s.place = 0 AND s.waiting < 400 END AS must_queue,
+       COALESCE(s.place > 0, 0) AS queued,
        s.epoch, s.floor,
        NOT s.asks_share AND s.shared AND COALESCE(NOT s.reserves OR s.writer_us < 2000000, 1) AS must_reserve,
        COALESCE(s.readers, x'') AS readers, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us
   FROM (SELECT p_shared = 1 AS asks_share, @@autocommit AS autocommit,
-               @@server_uuid AS epoch,
-               m.epoch = @@server_uuid AS same_epoch,
+               /*!80000 @@server_uuid */ /*M! CONCAT(@@server_id, '@', @@hostname, ':', @@port) */ AS epoch,
+               m.epoch = /*!80000 @@server_uuid */ /*M! CONCAT(@@server_id, '@', @@hostname, ':', @@port) */ AS same_epoch,
                m.floor, m.longest_ttl_us >= p_closed_for AS ttl_known,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.quarantined_until) AS quarantine_us,
                l.token, l.nonce,
@@ -62,67 +64,14 @@ CREATE PROCEDURE rowlock_lease_do_look(IN p_namespace TEXT CHARACTER SET ascii, 
                l.nonce IS NULL AND l.reserved_for <=> p_waiter AS reserved_for_this,
                (CHAR_LENGTH(l.waiters) + 1) DIV 37 AS waiting,
                FIND_IN_SET(CONVERT(p_waiter USING ascii), l.waiters) AS place,
-               l.next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AS next_gone,
-               l.next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 1 SECOND AS next_due,
+               l.next_until <= UTC_TIMESTAMP(6) AS next_gone,
+               l.next_until <= UTC_TIMESTAMP(6) + INTERVAL 22 SECOND AS next_due,
                TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)) AS since_us,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until) AS free_in_us
           FROM rowlock_lease_meta AS m
           LEFT JOIN rowlock_lease AS l ON l.namespace = FROM_BASE64(p_namespace) AND l.name = FROM_BASE64(p_name)
          WHERE m.id = 1) AS s
-  INTO o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us, o_ahead, o_must_queue, o_epoch, o_floor, o_must_reserve, o_readers, o_now_us */
-/*M! SET STATEMENT sql_big_selects = 1 FOR
-SELECT CASE WHEN s.autocommit = 0 THEN 'no autocommit'
-            WHEN NOT s.same_epoch THEN 'epoch'
-            WHEN s.free_in_us > 0 AND NOT s.mine AND NOT s.reserved_for_this AND NOT (s.asks_share AND s.shared) THEN
-                 CASE WHEN s.reserved THEN 'reserved'
-                      WHEN s.nonce IS NULL THEN 'min hold'
-                      WHEN s.alive THEN 'leased'
-                      ELSE 'handover' END
-            WHEN s.asks_share AND s.writer_us > 0 AND NOT s.mine THEN 'reserved'
-            WHEN s.quarantine_us > 0 THEN 'quarantine'
-            WHEN NOT s.ttl_known THEN 'ttl'
-            WHEN s.token IS NULL THEN 'missing'
-            ELSE 'contended' END AS verdict,
-       COALESCE(s.token, 0) AS token,
-       COALESCE(s.holder, x'') AS holder,
-       COALESCE(s.note, x'') AS note,
-       IF(s.token > 0, s.since_us, 0) AS since_us,
-       GREATEST(IF(s.asks_share AND s.shared, 0, COALESCE(s.free_in_us, 0)), IF(s.asks_share, COALESCE(s.writer_us, 0), 0), s.quarantine_us, 0) AS free_in_us,
-       CASE WHEN s.waiting IS NULL OR s.next_gone THEN 0
-            WHEN s.place > 0 THEN s.place - 1
-            ELSE s.waiting END AS ahead,
-       (s.nonce IS NOT NULL OR s.reserved) AND NOT (s.asks_share AND s.shared)
-       AND CASE WHEN s.waiting IS NULL OR s.next_gone THEN 1
-                WHEN s.place = 1 THEN s.next_due
-                ELSE s.place = 0 AND s.waiting < 100 END AS must_queue,
-       s.epoch, s.floor,
-       NOT s.asks_share AND s.shared AND COALESCE(NOT s.reserves OR s.writer_us < 2000000, 1) AS must_reserve,
-       COALESCE(s.readers, x'') AS readers, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us
-  FROM (SELECT p_shared = 1 AS asks_share, @@autocommit AS autocommit,
-               CONCAT(@@server_id, '@', @@hostname, ':', @@port) AS epoch,
-               m.epoch = CONCAT(@@server_id, '@', @@hostname, ':', @@port) AS same_epoch,
-               m.floor, m.longest_ttl_us >= p_closed_for AS ttl_known,
-               TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.quarantined_until) AS quarantine_us,
-               l.token, l.nonce,
-               COALESCE(l.nonce = p_nonce OR l.held_until > UTC_TIMESTAMP(6) AND JSON_CONTAINS_PATH(l.readers, 'one', CONVERT(p_path USING utf8mb4)), 0) AS mine,
-               CAST(l.holder AS BINARY) AS holder, CAST(l.note AS BINARY) AS note,
-               l.expires_at > UTC_TIMESTAMP(6) AS alive,
-               l.readers IS NOT NULL AND l.held_until > UTC_TIMESTAMP(6) AS shared,
-               l.readers,
-               FIND_IN_SET(CONVERT(p_waiter USING ascii), l.writers) > 0 AS reserves,
-               TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.writer_until) AS writer_us,
-               l.nonce IS NULL AND l.reserved_for IS NOT NULL AS reserved,
-               l.nonce IS NULL AND l.reserved_for <=> p_waiter AS reserved_for_this,
-               (CHAR_LENGTH(l.waiters) + 1) DIV 37 AS waiting,
-               FIND_IN_SET(CONVERT(p_waiter USING ascii), l.waiters) AS place,
-               l.next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AS next_gone,
-               l.next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 1 SECOND AS next_due,
-               TIMESTAMPDIFF(MICROSECOND, l.acquired_at, UTC_TIMESTAMP(6)) AS since_us,
-               TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.held_until) AS free_in_us
-          FROM rowlock_lease_meta AS m
-          LEFT JOIN rowlock_lease AS l ON l.namespace = FROM_BASE64(p_namespace) AND l.name = FROM_BASE64(p_name)
-         WHERE m.id = 1) AS s
-  INTO o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us, o_ahead, o_must_queue, o_epoch, o_floor, o_must_reserve, o_readers, o_now_us */
+  INTO o_verdict, o_token, o_holder, o_note, o_since_us, o_free_in_us, o_ahead, o_must_queue, o_queued, o_epoch, o_floor, o_must_reserve, o_readers, o_now_us
 -- +goose StatementEnd
 
 -- acquire.sql
@@ -152,7 +101,7 @@ SELECT l.namespace, l.name, 0, x'', x'', l.acquired_at, l.expires_at, l.held_unt
        reserved_for = NULL,
        readers = NULL,
        writer_until = NULL,
-       next_seen_at = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = p_waiter, UTC_TIMESTAMP(6), l.next_seen_at - INTERVAL 1 SECOND),
+       next_until = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = p_waiter, UTC_TIMESTAMP(6) + INTERVAL 35 SECOND, l.next_until - INTERVAL 12 SECOND),
        waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', l.waiters), CONCAT(',', p_waiter), x''), 2), x'') */
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 UPDATE rowlock_lease AS l
@@ -168,7 +117,7 @@ UPDATE rowlock_lease AS l
        l.reserved_for = NULL,
        l.readers = NULL,
        l.writer_until = NULL,
-       l.next_seen_at = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = p_waiter, UTC_TIMESTAMP(6), l.next_seen_at - INTERVAL 1 SECOND),
+       l.next_until = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = p_waiter, UTC_TIMESTAMP(6) + INTERVAL 35 SECOND, l.next_until - INTERVAL 12 SECOND),
        l.waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', l.waiters), CONCAT(',', p_waiter), x''), 2), x'')
  WHERE l.namespace = FROM_BASE64(p_namespace) AND l.name = FROM_BASE64(p_name)
    AND (l.held_until <= UTC_TIMESTAMP(6) OR l.nonce = p_nonce
@@ -181,7 +130,8 @@ UPDATE rowlock_lease AS l
 DROP PROCEDURE IF EXISTS rowlock_lease_do_insert;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_do_insert(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_nonce CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN p_holder TEXT CHARACTER SET ascii, IN p_note TEXT CHARACTER SET ascii, IN p_ttl BIGINT, IN p_closed_for BIGINT) SQL SECURITY INVOKER
-/*!80000 INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until, done)
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
+INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until, done)
 SELECT FROM_BASE64(p_namespace), FROM_BASE64(p_name),
        LAST_INSERT_ID(GREATEST(m.floor + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))),
        p_nonce, CONVERT(FROM_BASE64(p_holder) USING utf8mb4), CONVERT(FROM_BASE64(p_note) USING utf8mb4),
@@ -190,10 +140,10 @@ SELECT FROM_BASE64(p_namespace), FROM_BASE64(p_name),
        UTC_TIMESTAMP(6) + INTERVAL p_closed_for MICROSECOND,
        NULL
   FROM rowlock_lease_meta AS m
- WHERE m.id = 1 AND m.epoch = @@server_uuid
+ WHERE m.id = 1 AND m.epoch = /*!80000 @@server_uuid */ /*M! CONCAT(@@server_id, '@', @@hostname, ':', @@port) */
    AND m.quarantined_until <= UTC_TIMESTAMP(6) AND m.longest_ttl_us >= p_closed_for
    AND @@autocommit = 1
-   AND (@@transaction_isolation IN ('REPEATABLE-READ', 'SERIALIZABLE')
+   /*!80000 AND (@@transaction_isolation IN ('REPEATABLE-READ', 'SERIALIZABLE')
         OR (SELECT COUNT(*) FROM (
                SELECT 1 AS one
                  FROM rowlock_lease AS l
@@ -201,20 +151,7 @@ SELECT FROM_BASE64(p_namespace), FROM_BASE64(p_name),
                 LIMIT 1
                   FOR SHARE NOWAIT) AS present) = 0)
    FOR SHARE SKIP LOCKED */
-/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
-INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until, done)
-SELECT FROM_BASE64(p_namespace), FROM_BASE64(p_name),
-       LAST_INSERT_ID(GREATEST(m.floor + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))),
-       p_nonce, CONVERT(FROM_BASE64(p_holder) USING utf8mb4), CONVERT(FROM_BASE64(p_note) USING utf8mb4),
-       UTC_TIMESTAMP(6),
-       UTC_TIMESTAMP(6) + INTERVAL p_ttl MICROSECOND,
-       UTC_TIMESTAMP(6) + INTERVAL p_closed_for MICROSECOND,
-       NULL
-  FROM rowlock_lease_meta AS m
- WHERE m.id = 1 AND m.epoch = CONCAT(@@server_id, '@', @@hostname, ':', @@port)
-   AND m.quarantined_until <= UTC_TIMESTAMP(6) AND m.longest_ttl_us >= p_closed_for
-   AND @@autocommit = 1
-  LOCK IN SHARE MODE */
+   /*M! LOCK IN SHARE MODE */
 -- +goose StatementEnd
 
 -- granted.sql
@@ -233,17 +170,12 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
 DROP PROCEDURE IF EXISTS rowlock_lease_do_adopt;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_do_adopt() SQL SECURITY INVOKER
-/*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_meta
+/*M! SET STATEMENT innodb_lock_wait_timeout = 1 FOR */
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_meta
    SET quarantined_until = IF(epoch = x'', quarantined_until,
            GREATEST(quarantined_until, UTC_TIMESTAMP(6) + INTERVAL LEAST(longest_ttl_us, 1209600000000) MICROSECOND)),
-       epoch = @@server_uuid
- WHERE id = 1 AND epoch <> @@server_uuid */
-/*M! SET STATEMENT innodb_lock_wait_timeout = 1 FOR
-UPDATE rowlock_lease_meta
-   SET quarantined_until = IF(epoch = x'', quarantined_until,
-           GREATEST(quarantined_until, UTC_TIMESTAMP(6) + INTERVAL LEAST(longest_ttl_us, 1209600000000) MICROSECOND)),
-       epoch = CONCAT(@@server_id, '@', @@hostname, ':', @@port)
- WHERE id = 1 AND epoch <> CONCAT(@@server_id, '@', @@hostname, ':', @@port) */
+       epoch = /*!80000 @@server_uuid */ /*M! CONCAT(@@server_id, '@', @@hostname, ':', @@port) */
+ WHERE id = 1 AND epoch <> /*!80000 @@server_uuid */ /*M! CONCAT(@@server_id, '@', @@hostname, ':', @@port) */
 -- +goose StatementEnd
 
 -- raise_longest_ttl.sql
@@ -260,17 +192,12 @@ UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease_meta
 DROP PROCEDURE IF EXISTS rowlock_lease_do_create;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_do_create(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii) SQL SECURITY INVOKER
-/*!80000 INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
+/*M! SET STATEMENT innodb_lock_wait_timeout = 1 FOR */
+INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
 SELECT FROM_BASE64(p_namespace), FROM_BASE64(p_name), m.floor, NULL, x'', x'', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), TIMESTAMP'1970-01-01 00:00:00'
   FROM rowlock_lease_meta AS m
  WHERE m.id = 1
-   FOR SHARE */
-/*M! SET STATEMENT innodb_lock_wait_timeout = 1 FOR
-INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
-SELECT FROM_BASE64(p_namespace), FROM_BASE64(p_name), m.floor, NULL, x'', x'', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), TIMESTAMP'1970-01-01 00:00:00'
-  FROM rowlock_lease_meta AS m
- WHERE m.id = 1
-  LOCK IN SHARE MODE */
+   /*!80000 FOR SHARE */ /*M! LOCK IN SHARE MODE */
 -- +goose StatementEnd
 
 -- lock_in_tx_or_skip.sql: in a procedure, MariaDB allows no NOWAIT
@@ -298,107 +225,85 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
 DROP PROCEDURE IF EXISTS rowlock_lease_do_reserve;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_do_reserve(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_waiter CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN p_reserve BIGINT) SQL SECURITY INVOKER
-/*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET writers = IF(writer_until > UTC_TIMESTAMP(6), LEFT(CONCAT_WS(',', NULLIF(SUBSTRING(REPLACE(CONCAT(',', writers), CONCAT(',', p_waiter), x''), 2), x''), p_waiter), 3699), p_waiter),
        writer_until = UTC_TIMESTAMP(6) + INTERVAL p_reserve MICROSECOND
  WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name)
    AND readers IS NOT NULL AND held_until > UTC_TIMESTAMP(6)
-   AND (SELECT idle.one FROM (
+   /*!80000 AND (SELECT idle.one FROM (
            SELECT 1 AS one
              FROM rowlock_lease AS r
             WHERE r.namespace = FROM_BASE64(p_namespace) AND r.name = FROM_BASE64(p_name)
             LIMIT 1
               FOR UPDATE SKIP LOCKED) AS idle) = 1 */
-/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
-UPDATE rowlock_lease
-   SET writers = IF(writer_until > UTC_TIMESTAMP(6), LEFT(CONCAT_WS(',', NULLIF(SUBSTRING(REPLACE(CONCAT(',', writers), CONCAT(',', p_waiter), x''), 2), x''), p_waiter), 3699), p_waiter),
-       writer_until = UTC_TIMESTAMP(6) + INTERVAL p_reserve MICROSECOND
- WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name)
-   AND readers IS NOT NULL AND held_until > UTC_TIMESTAMP(6) */
 -- +goose StatementEnd
 
 -- forget_writer.sql
 DROP PROCEDURE IF EXISTS rowlock_lease_do_forget;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_do_forget(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_waiter CHAR(36) CHARACTER SET ascii COLLATE ascii_bin) SQL SECURITY INVOKER
-/*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET writer_until = IF(writers = p_waiter, NULL, writer_until),
        writers = NULLIF(SUBSTRING(REPLACE(CONCAT(',', writers), CONCAT(',', p_waiter), x''), 2), x'')
  WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name) AND FIND_IN_SET(CONVERT(p_waiter USING ascii), writers) > 0
-   AND (SELECT idle.one FROM (
+   /*!80000 AND (SELECT idle.one FROM (
            SELECT 1 AS one
              FROM rowlock_lease AS r
             WHERE r.namespace = FROM_BASE64(p_namespace) AND r.name = FROM_BASE64(p_name)
             LIMIT 1
               FOR UPDATE SKIP LOCKED) AS idle) = 1 */
-/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
-UPDATE rowlock_lease
-   SET writer_until = IF(writers = p_waiter, NULL, writer_until),
-       writers = NULLIF(SUBSTRING(REPLACE(CONCAT(',', writers), CONCAT(',', p_waiter), x''), 2), x'')
- WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name) AND FIND_IN_SET(CONVERT(p_waiter USING ascii), writers) > 0 */
 -- +goose StatementEnd
 
 -- wait.sql
 DROP PROCEDURE IF EXISTS rowlock_lease_do_wait;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_do_wait(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_waiter CHAR(36) CHARACTER SET ascii COLLATE ascii_bin) SQL SECURITY INVOKER
-/*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0, sql_mode = 'STRICT_ALL_TABLES' FOR */
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET waiters = IF(
-           waiters IS NULL OR LEFT(waiters, 36) = p_waiter OR next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND,
+           waiters IS NULL OR LEFT(waiters, 36) = p_waiter OR next_until <= UTC_TIMESTAMP(6),
            CONCAT_WS(',', p_waiter, NULLIF(SUBSTRING(REPLACE(SUBSTRING(waiters, 37), CONCAT(',', p_waiter), x''), 2), x'')),
            CONCAT_WS(',', waiters, p_waiter)),
-       next_seen_at = IF(LEFT(waiters, 36) = p_waiter, UTC_TIMESTAMP(6), next_seen_at)
+       next_until = IF(LEFT(waiters, 36) = p_waiter, UTC_TIMESTAMP(6) + INTERVAL 35 SECOND, next_until)
  WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name)
-   AND (nonce IS NOT NULL OR waiters IS NOT NULL)
-   AND (waiters IS NULL OR LEFT(waiters, 36) = p_waiter OR next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND
-        OR FIND_IN_SET(CONVERT(p_waiter USING ascii), waiters) = 0 AND (CHAR_LENGTH(waiters) + 1) DIV 37 < 100)
-   AND (SELECT idle.one FROM (
+   AND held_until > UTC_TIMESTAMP(6)
+   AND (waiters IS NULL OR LEFT(waiters, 36) = p_waiter OR next_until <= UTC_TIMESTAMP(6)
+        OR FIND_IN_SET(CONVERT(p_waiter USING ascii), waiters) = 0 AND (CHAR_LENGTH(waiters) + 1) DIV 37 < 400)
+   /*!80000 AND (SELECT idle.one FROM (
            SELECT 1 AS one
              FROM rowlock_lease AS l
             WHERE l.namespace = FROM_BASE64(p_namespace) AND l.name = FROM_BASE64(p_name)
             LIMIT 1
               FOR UPDATE SKIP LOCKED) AS idle) = 1 */
-/*M! SET STATEMENT innodb_lock_wait_timeout = 0, sql_mode = 'STRICT_ALL_TABLES' FOR
-UPDATE rowlock_lease
-   SET waiters = IF(
-           waiters IS NULL OR LEFT(waiters, 36) = p_waiter OR next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND,
-           CONCAT_WS(',', p_waiter, NULLIF(SUBSTRING(REPLACE(SUBSTRING(waiters, 37), CONCAT(',', p_waiter), x''), 2), x'')),
-           CONCAT_WS(',', waiters, p_waiter)),
-       next_seen_at = IF(LEFT(waiters, 36) = p_waiter, UTC_TIMESTAMP(6), next_seen_at)
- WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name)
-   AND (nonce IS NOT NULL OR waiters IS NOT NULL)
-   AND (waiters IS NULL OR LEFT(waiters, 36) = p_waiter OR next_seen_at <= UTC_TIMESTAMP(6) - INTERVAL 3 SECOND
-        OR FIND_IN_SET(CONVERT(p_waiter USING ascii), waiters) = 0 AND (CHAR_LENGTH(waiters) + 1) DIV 37 < 100) */
 -- +goose StatementEnd
 
 -- leave.sql
 DROP PROCEDURE IF EXISTS rowlock_lease_do_leave;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_do_leave(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_waiter CHAR(36) CHARACTER SET ascii COLLATE ascii_bin) SQL SECURITY INVOKER
-/*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
+/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
    SET held_until = IF(waiters = p_waiter AND nonce IS NULL AND reserved_for = p_waiter, TIMESTAMP'1970-01-01 00:00:00', held_until),
        reserved_for = IF(reserved_for = p_waiter AND LAST_INSERT_ID(COALESCE(CONV(NULLIF(SUBSTRING(waiters, 62, 12), x''), 16, 10), 0)) >= 0, NULLIF(SUBSTRING(waiters, 38, 36), x''), reserved_for),
+       next_until = IF(LEFT(waiters, 36) = p_waiter, UTC_TIMESTAMP(6) + INTERVAL 35 SECOND, next_until),
        waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', waiters), CONCAT(',', p_waiter), x''), 2), x'')
  WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name) AND FIND_IN_SET(CONVERT(p_waiter USING ascii), waiters) > 0
-   AND (SELECT idle.one FROM (
+   /*!80000 AND (SELECT idle.one FROM (
            SELECT 1 AS one
              FROM rowlock_lease AS l
             WHERE l.namespace = FROM_BASE64(p_namespace) AND l.name = FROM_BASE64(p_name)
             LIMIT 1
               FOR UPDATE SKIP LOCKED) AS idle) = 1 */
-/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
-UPDATE rowlock_lease
-   SET held_until = IF(waiters = p_waiter AND nonce IS NULL AND reserved_for = p_waiter, TIMESTAMP'1970-01-01 00:00:00', held_until),
-       reserved_for = IF(reserved_for = p_waiter AND LAST_INSERT_ID(COALESCE(CONV(NULLIF(SUBSTRING(waiters, 62, 12), x''), 16, 10), 0)) >= 0, NULLIF(SUBSTRING(waiters, 38, 36), x''), reserved_for),
-       waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', waiters), CONCAT(',', p_waiter), x''), 2), x'')
- WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name) AND FIND_IN_SET(CONVERT(p_waiter USING ascii), waiters) > 0 */
 -- +goose StatementEnd
 
 -- renew.sql
 DROP PROCEDURE IF EXISTS rowlock_lease_do_renew;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_do_renew(IN p_grants TEXT CHARACTER SET utf8mb4) SQL SECURITY INVOKER
-/*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
+/*M! SET STATEMENT sql_safe_updates = 0, sql_big_selects = 1 FOR */
+UPDATE /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
        (SELECT r.namespace, r.name, g.ttl, g.min_hold, g.handover_delay
           FROM JSON_TABLE(CONVERT(p_grants USING utf8mb4), _utf8mb4'$[*]' COLUMNS (
                    n INT PATH _utf8mb4'$.n',
@@ -413,35 +318,13 @@ CREATE PROCEDURE rowlock_lease_do_renew(IN p_grants TEXT CHARACTER SET utf8mb4) 
             ON r.namespace = FROM_BASE64(g.namespace) AND r.name = FROM_BASE64(g.name)
          WHERE r.nonce = g.nonce AND r.token = g.token AND r.expires_at > UTC_TIMESTAMP(6)
          LIMIT 1000000
-           FOR UPDATE OF r SKIP LOCKED) AS alive
+           FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS alive
 STRAIGHT_JOIN rowlock_lease AS l FORCE INDEX (PRIMARY)
     ON l.namespace = alive.namespace AND l.name = alive.name
    SET l.expires_at = '1970-01-01' + INTERVAL (LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) + alive.ttl) MICROSECOND,
        l.held_until = GREATEST(
            UTC_TIMESTAMP(6) + INTERVAL (alive.ttl + alive.handover_delay) MICROSECOND,
-           LEAST(l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL alive.min_hold MICROSECOND) */
-/*M! SET STATEMENT sql_safe_updates = 0, sql_big_selects = 1 FOR
-UPDATE (SELECT r.namespace, r.name, g.ttl, g.min_hold, g.handover_delay
-          FROM JSON_TABLE(CONVERT(p_grants USING utf8mb4), '$[*]' COLUMNS (
-                   n INT PATH '$.n',
-                   namespace VARCHAR(256) CHARACTER SET ascii PATH '$.namespace',
-                   name VARCHAR(1024) CHARACTER SET ascii PATH '$.name',
-                   nonce CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.nonce',
-                   token BIGINT PATH '$.token',
-                   ttl BIGINT PATH '$.ttl',
-                   min_hold BIGINT PATH '$.min_hold',
-                   handover_delay BIGINT PATH '$.handover_delay')) AS g
-         STRAIGHT_JOIN rowlock_lease AS r FORCE INDEX (PRIMARY)
-            ON r.namespace = FROM_BASE64(g.namespace) AND r.name = FROM_BASE64(g.name)
-         WHERE r.nonce = g.nonce AND r.token = g.token AND r.expires_at > UTC_TIMESTAMP(6)
-         LIMIT 1000000
-           FOR UPDATE SKIP LOCKED) AS alive
-STRAIGHT_JOIN rowlock_lease AS l FORCE INDEX (PRIMARY)
-    ON l.namespace = alive.namespace AND l.name = alive.name
-   SET l.expires_at = '1970-01-01' + INTERVAL (LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) + alive.ttl) MICROSECOND,
-       l.held_until = GREATEST(
-           UTC_TIMESTAMP(6) + INTERVAL (alive.ttl + alive.handover_delay) MICROSECOND,
-           LEAST(l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL alive.min_hold MICROSECOND) */
+           LEAST(l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL alive.min_hold MICROSECOND)
 -- +goose StatementEnd
 
 -- renewed.sql
@@ -475,35 +358,33 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
 DROP PROCEDURE IF EXISTS rowlock_lease_do_release;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_do_release(IN p_namespace TEXT CHARACTER SET ascii, IN p_name TEXT CHARACTER SET ascii, IN p_nonce CHAR(36) CHARACTER SET ascii COLLATE ascii_bin, IN p_token BIGINT, IN p_min_hold BIGINT, IN p_tick TEXT CHARACTER SET ascii) SQL SECURITY INVOKER
-/*!80000 UPDATE /*+ SET_VAR(lock_wait_timeout = 1) */ rowlock_lease
-   SET reserved_for = CASE
-           WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND > UTC_TIMESTAMP(6) THEN NULL
-           WHEN next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6)
-                AND LAST_INSERT_ID(CONV(SUBSTRING(waiters, 25, 12), 16, 10)) >= 0 THEN LEFT(waiters, 36) END,
+/*!80000 INSERT /*+ SET_VAR(lock_wait_timeout = 1) */ INTO rowlock_lease (namespace, name, token, holder, note, acquired_at, expires_at, held_until)
+SELECT l.namespace, l.name, 0, x'', x'', l.acquired_at, l.expires_at, l.held_until
+  FROM rowlock_lease AS l
+ WHERE l.namespace = FROM_BASE64(p_namespace) AND l.name = FROM_BASE64(p_name)
+   AND l.nonce = p_nonce AND p_token IN (0, l.token)
+   FOR UPDATE SKIP LOCKED
+    ON DUPLICATE KEY UPDATE
+       reserved_for = IF(LAST_INSERT_ID(CONV(SUBSTRING(l.waiters, 25, 12), 16, 10)) >= 0
+           AND LEAST(l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND <= UTC_TIMESTAMP(6)
+           AND l.next_until > UTC_TIMESTAMP(6) AND l.expires_at > UTC_TIMESTAMP(6),
+           LEFT(l.waiters, 36), NULL),
        held_until = CASE
-           WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND > UTC_TIMESTAMP(6) THEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND
-           WHEN waiters IS NOT NULL AND next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND
+           WHEN LEAST(l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND > UTC_TIMESTAMP(6) THEN LEAST(l.acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND
+           WHEN l.waiters IS NOT NULL AND l.next_until > UTC_TIMESTAMP(6) AND l.expires_at > UTC_TIMESTAMP(6) THEN UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND
            ELSE TIMESTAMP'1970-01-01 00:00:00' END,
-       expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)),
+       expires_at = LEAST(l.expires_at, UTC_TIMESTAMP(6)),
        nonce = NULL,
-       done = COALESCE(CONVERT(FROM_BASE64(p_tick) USING utf8mb4) COLLATE utf8mb4_bin, done)
- WHERE namespace = FROM_BASE64(p_namespace) AND name = FROM_BASE64(p_name)
-   AND nonce = p_nonce AND p_token IN (0, token)
-   AND (SELECT idle.one FROM (
-           SELECT 1 AS one
-             FROM rowlock_lease AS l
-            WHERE l.namespace = FROM_BASE64(p_namespace) AND l.name = FROM_BASE64(p_name)
-            LIMIT 1
-              FOR UPDATE SKIP LOCKED) AS idle) = 1 */
+       done = COALESCE(CONVERT(FROM_BASE64(p_tick) USING utf8mb4) COLLATE utf8mb4_bin, l.done) */
 /*M! SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 UPDATE rowlock_lease
-   SET reserved_for = CASE
-           WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND > UTC_TIMESTAMP(6) THEN NULL
-           WHEN next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6)
-                AND LAST_INSERT_ID(CONV(SUBSTRING(waiters, 25, 12), 16, 10)) >= 0 THEN LEFT(waiters, 36) END,
+   SET reserved_for = IF(LAST_INSERT_ID(CONV(SUBSTRING(waiters, 25, 12), 16, 10)) >= 0
+           AND LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND <= UTC_TIMESTAMP(6)
+           AND next_until > UTC_TIMESTAMP(6) AND expires_at > UTC_TIMESTAMP(6),
+           LEFT(waiters, 36), NULL),
        held_until = CASE
            WHEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND > UTC_TIMESTAMP(6) THEN LEAST(acquired_at, UTC_TIMESTAMP(6)) + INTERVAL p_min_hold MICROSECOND
-           WHEN waiters IS NOT NULL AND next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND AND expires_at > UTC_TIMESTAMP(6) THEN UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND
+           WHEN waiters IS NOT NULL AND next_until > UTC_TIMESTAMP(6) AND expires_at > UTC_TIMESTAMP(6) THEN UTC_TIMESTAMP(6) + INTERVAL 50000 MICROSECOND
            ELSE TIMESTAMP'1970-01-01 00:00:00' END,
        expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)),
        nonce = NULL,
@@ -581,7 +462,7 @@ BEGIN
     DECLARE holder_seen, note_seen, done BLOB;
     DECLARE readers LONGBLOB;
     DECLARE epoch_seen VARBINARY(255);
-    DECLARE must_queue, must_reserve, failed, tries, timeout_before INT DEFAULT 0;
+    DECLARE must_queue, queued, must_reserve, failed, tries, timeout_before INT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         IF timeout_before > 0 THEN
@@ -607,7 +488,7 @@ BEGIN
             -- another session has inserted or locked the row, or the server has undone the statement
             DECLARE CONTINUE HANDLER FOR 1020, 1062, 1205, 1213, 1615, 3572 SET failed = 1;
             CALL rowlock_lease_do_look(coded_namespace, coded_name, nonce, waiter, 0, path, ttl_us,
-                verdict, token, holder_seen, note_seen, since_us, free_us, ahead, must_queue, epoch_seen, floor_seen, must_reserve, readers, now_us);
+                verdict, token, holder_seen, note_seen, since_us, free_us, ahead, must_queue, queued, epoch_seen, floor_seen, must_reserve, readers, now_us);
             IF failed = 0 AND verdict = 'contended' THEN
                 DO LAST_INSERT_ID(0);
                 CALL rowlock_lease_do_acquire(coded_namespace, coded_name, nonce, called, why, ttl_us, ttl_us, 0, waiter, epoch_seen, floor_seen);
@@ -663,8 +544,8 @@ BEGIN
 END
 -- +goose StatementEnd
 
--- Removes the waiter of a caller that no longer polls. Without this call, releases ignore the waiter after 3 s, and a
--- shared lock lets further readers in after 3 s.
+-- Removes the waiter of a caller that no longer polls. Without this call, up to three releases reserve the lock for the
+-- waiter, for 50 ms each. A shared lock then lets further readers in after 3 s.
 DROP PROCEDURE IF EXISTS rowlock_lease_leave;
 -- +goose StatementBegin
 CREATE PROCEDURE rowlock_lease_leave(
@@ -674,7 +555,7 @@ BEGIN
     DECLARE ttl_us BIGINT;
     DECLARE coded_namespace, coded_name TEXT CHARACTER SET ascii;
     DECLARE failed INT DEFAULT 0;
-    DECLARE CONTINUE HANDLER FOR 1020, 1205, 1213, 1615, 3572 SET failed = 1; -- releases ignore the waiter after 3 s
+    DECLARE CONTINUE HANDLER FOR 1020, 1205, 1213, 1615, 3572 SET failed = 1; -- at most three releases then reserve the lock for the waiter
     CALL rowlock_lease_do_outside();
     CALL rowlock_lease_do_us(name, 60, namespace, ttl_us, coded_namespace, coded_name);
     CALL rowlock_lease_do_leave(coded_namespace, coded_name, waiter);
@@ -767,6 +648,13 @@ BEGIN
         BEGIN
             DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END; -- a process that is not woken polls
             KILL QUERY IS_USED_LOCK(CONCAT('rowlock-ear ', LOWER(LPAD(HEX(ear), 12, '0'))));
+            -- If the first process does not come, the second polls when the reservation has ended.
+            SET ear = (SELECT CONV(NULLIF(SUBSTRING(l.waiters, 62, 12), ''), 16, 10)
+                         FROM rowlock_lease AS l
+                        WHERE l.namespace = FROM_BASE64(coded_namespace) AND l.name = FROM_BASE64(coded_name) AND l.nonce IS NULL);
+            IF ear > 0 THEN
+                KILL QUERY IS_USED_LOCK(CONCAT('rowlock-ear ', LOWER(LPAD(HEX(ear), 12, '0'))));
+            END IF;
         END;
     END IF;
 END
@@ -826,7 +714,7 @@ BEGIN
     DECLARE message TEXT CHARACTER SET utf8mb4;
     DECLARE holder_seen, note_seen BLOB;
     DECLARE epoch_seen VARBINARY(255);
-    DECLARE must_queue, must_reserve, failed, tries, timeout_before INT DEFAULT 0;
+    DECLARE must_queue, queued, must_reserve, failed, tries, timeout_before INT DEFAULT 0;
     CALL rowlock_lease_do_outside();
     CALL rowlock_lease_do_us(name, 60, namespace, ttl_us, coded_namespace, coded_name);
     BEGIN
@@ -844,7 +732,7 @@ BEGIN
                 -- another session has inserted or locked the row, or the server has undone the statement
                 DECLARE CONTINUE HANDLER FOR 1020, 1062, 1205, 1213, 1615, 3572 SET failed = 1;
                 CALL rowlock_lease_do_look(coded_namespace, coded_name, NULL, NULL, 0, NULL, 0,
-                    verdict, token, holder_seen, note_seen, since_us, free_us, ahead, must_queue, epoch_seen, floor_seen, must_reserve, readers, now_us);
+                    verdict, token, holder_seen, note_seen, since_us, free_us, ahead, must_queue, queued, epoch_seen, floor_seen, must_reserve, readers, now_us);
                 IF failed = 0 AND verdict = 'missing' THEN
                     CALL rowlock_lease_do_create(coded_namespace, coded_name);
                 ELSEIF failed = 0 AND verdict = 'epoch' THEN -- the server has changed
@@ -891,7 +779,7 @@ SELECT CONVERT(l.namespace USING utf8mb4) COLLATE utf8mb4_bin AS namespace, CONV
        (SELECT COUNT(*)
           FROM JSON_TABLE(JSON_EXTRACT(l.readers, _utf8mb4'$.*'), _utf8mb4'$[*]' COLUMNS (us BIGINT PATH _utf8mb4'$')) AS v
          WHERE v.us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) AS readers,
-       IF(l.waiters IS NOT NULL AND l.next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND, (CHAR_LENGTH(l.waiters) + 1) DIV 37, 0) AS waiters
+       IF(l.waiters IS NOT NULL AND l.next_until > UTC_TIMESTAMP(6), (CHAR_LENGTH(l.waiters) + 1) DIV 37, 0) AS waiters
   FROM rowlock_lease AS l;
 
 -- +goose Down

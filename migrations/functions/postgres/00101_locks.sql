@@ -7,10 +7,10 @@
 -- explains the statement. The body is that file without its comments: TestTheFunctionsRunTheStatementsOfTheBackends.
 -- Only the functions below them may be granted to other roles.
 
--- acquire_waiting.sql
+-- acquire.sql
 -- +goose StatementBegin
-CREATE FUNCTION rowlock_lease_do_acquire(text, text, text, text, text, bigint, bigint, bigint, text, bigint, text)
-RETURNS TABLE (verdict text, token bigint, holder text, note text, since_us bigint, free_in_us bigint, done text, readers bigint, ahead bigint, missed text, there boolean) LANGUAGE sql VOLATILE AS $statement$
+CREATE FUNCTION rowlock_lease_do_acquire(text, text, text, text, text, bigint, bigint, bigint, text, text)
+RETURNS TABLE (verdict text, token bigint, holder text, note text, since_us bigint, free_in_us bigint, done text, readers bigint, ahead bigint, there boolean) LANGUAGE sql VOLATILE AS $statement$
 WITH seen AS MATERIALIZED (
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
@@ -57,16 +57,16 @@ WITH seen AS MATERIALIZED (
       FROM locked k
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token, l.done
-), left_there AS (
+), queued AS (
     UPDATE rowlock_lease_waiter w
-       SET nonce = CASE WHEN $10::bigint & 1::bigint = 1 THEN $3::text::uuid END, seen_at = greatest(w.seen_at, clock_timestamp()), callable = true,
-           since = CASE WHEN $10::bigint & 2::bigint = 2 THEN clock_timestamp() ELSE w.since END,
-           channel = $11::text, holder = $4::text, note = $5::text, ttl_us = $6::bigint, min_hold_us = $7::bigint, handover_us = $8::bigint
+       SET callable = true, since = CASE WHEN w.callable THEN w.since ELSE clock_timestamp() END,
+           alive_until = greatest(w.alive_until, clock_timestamp() + interval '3 seconds'), channel = $10::text,
+           nonce = CASE WHEN $10::text <> '' THEN $3::text::uuid END,
+           holder = $4::text, note = $5::text, ttl_us = $6::bigint, min_hold_us = $7::bigint, handover_us = $8::bigint
       FROM seen s
      WHERE s.token IS NOT NULL AND NOT EXISTS (SELECT FROM locked)
        AND w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
-       AND ($10::bigint & 1::bigint = 1 AND w.nonce IS DISTINCT FROM $3::text::uuid OR NOT w.callable)
- RETURNING w.id
+       AND (NOT w.callable OR $10::text <> '' AND w.nonce IS DISTINCT FROM $3::text::uuid)
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
@@ -82,9 +82,9 @@ WITH seen AS MATERIALIZED (
     SELECT token, done FROM won UNION ALL SELECT token, NULL FROM inserted
 ), moved AS (
     UPDATE rowlock_lease_waiter w
-       SET since = clock_timestamp(), callable = false, nonce = NULL
-      FROM granted
-     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
+       SET callable = false, nonce = NULL
+      FROM granted, seen s
+     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id IN ($9::text::uuid, s.reserved_for)
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN NOT s.same_epoch THEN 'epoch'
@@ -111,10 +111,8 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             THEN (SELECT count(*)
                     FROM rowlock_lease_waiter w
                     JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
-                   WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.callable AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
-       CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed,
-       EXISTS (SELECT FROM left_there)
-       OR EXISTS (SELECT FROM rowlock_lease_waiter w WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid AND w.callable) AS there
+                   WHERE w.namespace = $1::text AND w.name = $2::text AND (w.since < own.since OR NOT own.callable) AND w.callable AND w.alive_until > s.now) ELSE 0 END AS ahead,
+       EXISTS (SELECT FROM rowlock_lease_waiter w WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid AND w.callable) AS there
   FROM seen s LEFT JOIN granted g ON true
 $statement$;
 -- +goose StatementEnd
@@ -187,19 +185,19 @@ CREATE FUNCTION rowlock_lease_do_wait(text, text, bigint)
 RETURNS void LANGUAGE sql VOLATILE SET synchronous_commit = on AS $statement$
 WITH asked AS MATERIALIZED (
     SELECT a.namespace, a.name, a.id, clock_timestamp() AS now,
-           clock_timestamp() + CASE WHEN $3::bigint & 2::bigint = 2 THEN interval '32 seconds' ELSE interval '0' END AS seen_at,
+           clock_timestamp() + CASE WHEN $3::bigint = 1 THEN interval '35 seconds' ELSE interval '3 seconds' END AS alive_until,
            set_config('lock_timeout', '1s', true),
            set_config('synchronous_commit', 'off', true)
       FROM json_to_recordset($1::text::json) AS a(namespace text, name text, id uuid)
 ), known AS (
     UPDATE rowlock_lease_waiter w
-       SET channel = $2::text, seen_at = a.seen_at, callable = true, since = CASE WHEN $3::bigint & 1::bigint = 1 THEN a.now ELSE w.since END
+       SET channel = $2::text, alive_until = a.alive_until, callable = true, since = CASE WHEN w.callable THEN w.since ELSE a.now END
       FROM asked a
      WHERE w.namespace = a.namespace AND w.name = a.name AND w.id = a.id
  RETURNING w.id
 )
-INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, seen_at)
-SELECT a.namespace, a.name, a.now, a.id, $2::text, a.seen_at
+INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, alive_until)
+SELECT a.namespace, a.name, a.now, a.id, $2::text, a.alive_until
   FROM asked a
  WHERE NOT EXISTS (SELECT FROM known k WHERE k.id = a.id)
 $statement$;
@@ -281,8 +279,8 @@ UPDATE rowlock_lease l
                 SELECT ARRAY[w.id::text, w.channel]
                   FROM rowlock_lease_waiter w
                  WHERE w.namespace = $1::text AND w.name = $2::text
-                   AND w.callable AND w.seen_at > clock_timestamp() - interval '3 seconds'
-                   AND (w.seen_at <= clock_timestamp() OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))
+                   AND w.callable AND w.alive_until > clock_timestamp()
+                   AND (w.alive_until <= clock_timestamp() + interval '3 seconds' OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))
                  ORDER BY w.since
                  LIMIT 2) AS waiters) b
  WHERE l.namespace = $1::text AND l.name = $2::text
@@ -423,7 +421,7 @@ BEGIN
             SELECT a.verdict, a.token, a.holder, a.free_in_us, a.readers, a.ahead
               INTO verdict, token, held_by, free_us, readers, ahead
               FROM rowlock_lease_do_acquire(namespace, name, nonce::text, left(called, 256), left(coalesce(note, ''), 1024),
-                                            ttl_us, 0::bigint, 0::bigint, waiter::text, 0::bigint, ''::text) a;
+                                            ttl_us, 0::bigint, 0::bigint, waiter::text, ''::text) a;
             IF NOT FOUND THEN
                 RAISE EXCEPTION 'rowlock: the row of the meta table is missing' USING ERRCODE = '55000';
             ELSIF verdict = 'epoch' THEN -- the server has changed or was restarted
@@ -455,7 +453,7 @@ BEGIN
         END IF;
         IF NOT EXISTS (SELECT FROM rowlock_lease_waiter w
                         WHERE w.namespace = namespace AND w.name = name AND w.id = waiter
-                          AND w.callable AND w.seen_at > clock_timestamp() - interval '1 second') THEN
+                          AND w.callable AND w.alive_until > clock_timestamp() + interval '2 seconds') THEN
             PERFORM rowlock_lease_do_wait(self, ''::text, 0::bigint);
         END IF;
     EXCEPTION WHEN lock_not_available THEN
@@ -633,7 +631,7 @@ SELECT l.namespace, l.name,
        (SELECT count(*)
           FROM rowlock_lease_waiter w
          WHERE w.namespace = l.namespace AND w.name = l.name
-           AND w.callable AND w.seen_at > c.now - interval '3 seconds') AS waiters
+           AND w.callable AND w.alive_until > c.now) AS waiters
   FROM rowlock_lease l, (SELECT clock_timestamp() AS now) c;
 
 -- Nobody but the owner may run a function until it is granted. The functions run with the owner's rights, so their

@@ -59,8 +59,12 @@ func (b *Backend) Capabilities() driver.Capabilities {
 	return c
 }
 
-// CloseIdle implements [driver.Idler]: it closes the connections outside the pool that are not in use.
+// CloseIdle implements [driver.Idler]: it closes the connections outside the pool that are not in use. Before that, it
+// wakes the waiters of released locks again.
 func (b *Backend) CloseIdle(ctx context.Context) {
+	if s := b.detected.Load(); s != nil {
+		s.watches.closeIdle(ctx)
+	}
 	b.waiters.ear.closeIdle(ctx)
 	b.reserve.CloseIdle(ctx)
 }
@@ -129,8 +133,12 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 		settle = func() (sqlbase.Answer, error) { return settleShare(ctx, once) }
 	}
 	a, err := settle()
-	if err == nil && a.Verdict != sqlbase.Granted && last.mustQueue && b.waiters.mayEnqueue(r) && !b.waiters.enqueue(ctx, s, r.Key) {
-		a, err = settle() // the lock may have become free
+	if err == nil && a.Verdict != sqlbase.Granted && last.mustQueue && b.waiters.mayEnqueue(r) {
+		if b.waiters.enqueue(ctx, s, r.Key) {
+			last.queued = true
+		} else {
+			a, err = settle() // the lock may have become free
+		}
 	}
 	if err != nil {
 		return driver.Grant{}, b.classify(ctx, "acquire", r.Key, err)
@@ -140,7 +148,9 @@ func (b *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, 
 			b.reserved.Store(true)
 			reserveForWriter(ctx, s, r)
 		}
-		return driver.Grant{}, a.Held()
+		held := a.Held()
+		held.Listed = b.waiters.listed(r, a, last.queued)
+		return driver.Grant{}, held
 	}
 	if b.waiters.granted(r, called) && r.Shared {
 		b.waiters.callNext(ctx, s, r.Key)
@@ -371,67 +381,6 @@ func renew(ctx context.Context, s *server, grants []driver.Grant) ([]driver.Outc
 	return result, err
 }
 
-// Release ends the grant g. It takes one round trip, and one more if there was nothing to release. While another
-// transaction has locked the row, Release retries for at most one second on MySQL. On MariaDB the statement waits on
-// the server instead.
-func (b *Backend) Release(ctx context.Context, g driver.Grant) error {
-	s, err := b.releases(ctx)
-	if err != nil {
-		return b.classify(ctx, "release", g.Key, err)
-	}
-	if g.Shared {
-		return b.classify(ctx, "release", g.Key, b.releaseShare(ctx, s, g))
-	}
-	if g.Token == 0 && b.reserved.Load() {
-		if err := forgetWriter(ctx, s, g); err != nil {
-			return b.classify(ctx, "release", g.Key, err)
-		}
-	}
-	namespace, name := encoded(g.Key)
-	nonce, token, minHold := g.Nonce.String(), int64(g.Token), g.MinHold.Microseconds()
-	tick := sqlbase.Tick(g)
-	tick.String = sqlbind.MySQLText(tick.String)
-	args := s.skipLocked(g.Key, []any{minHold, minHold, minHold, tick, namespace, name, nonce, token})
-	err = s.end(ctx, "release", args, func(a *sqlbase.Answer) (bool, error) {
-		return s.queryRow(ctx, "released_before", []any{token, token, nonce, token, namespace, name}, &a.Verdict)
-	})
-	return b.classify(ctx, "release", g.Key, err)
-}
-
-// HandOver replaces the grant in the parameter from with a grant to r. It takes one round trip, and one more if nothing
-// was handed over.
-func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
-	s, err := b.releases(ctx)
-	if err != nil {
-		return driver.Grant{}, b.classify(ctx, "hand over", r.Key, err)
-	}
-	g, err := sqlbase.HandOver(ctx, r, func() (sqlbase.Answer, error) { return b.handOver(ctx, s, from, r) })
-	return g, b.classify(ctx, "hand over", r.Key, err)
-}
-
-func (b *Backend) handOver(ctx context.Context, s *server, from driver.Grant, r driver.Request) (a sqlbase.Answer, err error) {
-	namespace, name := encoded(from.Key)
-	before, nonce := from.Nonce.String(), r.Nonce.String()
-	token, minHeld, closedFor := int64(from.Token), from.MinHold.Microseconds(), sqlbase.ClosedFor(r)
-	args := []any{
-		nonce, nonce, nonce, sqlbind.MySQLText(r.Holder), sqlbind.MySQLText(r.Note),
-		r.TTL.Microseconds(), (r.TTL + r.HandoverDelay).Microseconds(), r.MinHold.Microseconds(),
-		namespace, name, nonce, before, token, minHeld,
-	}
-	if !s.mariadb {
-		args = append(s.skipLocked(from.Key, args), nonce, before)
-	}
-	a, granted, err := b.attempt(ctx, s, r, "hand_over", append(args, closedFor))
-	if err != nil || granted {
-		return a, err
-	}
-	found, err := s.queryRow(ctx, "hand_over_refused", []any{nonce, before, token, closedFor, minHeld, namespace, name}, a.Dest()...)
-	if err == nil && !found {
-		err = sqlbase.MetaMissing(b.table)
-	}
-	return a, err
-}
-
 // Notify records that this process waits for key, and sends nothing. When an attempt is refused later, Acquire adds
 // this process to the queue of key. A release then reserves the lock for the first process of the queue, and wakes that
 // process. If a lease expires, no waiter is woken.
@@ -448,19 +397,4 @@ func (b *Backend) Notify(_ context.Context, key driver.Key, wake func()) (stop f
 			b.waiters.dequeue(ctx, s, key)
 		}
 	}, nil
-}
-
-// encoded returns the namespace and the name of key in base64, as the statements expect them.
-func encoded(key driver.Key) (namespace, name string) {
-	return sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name)
-}
-
-// encodedKeys returns copies of the grants whose namespaces and names are in base64, as the statements expect them.
-func encodedKeys(grants []driver.Grant) []driver.Grant {
-	result := make([]driver.Grant, len(grants))
-	for i, g := range grants {
-		g.Key.Namespace, g.Key.Name = encoded(g.Key)
-		result[i] = g
-	}
-	return result
 }

@@ -74,8 +74,7 @@ func BenchmarkMySQLCycle(b *testing.B) {
 			releases := []func(){
 				func() { timed("release", func() error { return locks.Release(ctx, g) }) },
 				func() {
-					namespace, name := encoded(g.Key)
-					args := server.skipLocked(g.Key, []any{0, 0, 0, nil, namespace, name, g.Nonce.String(), int64(g.Token)})
+					args := releaseArgs(server, g)
 					timed("release-statement", func() error { _, err := exec(ctx, server.sql["release"], args...); return err })
 				},
 			}

@@ -17,10 +17,10 @@ import (
 
 const (
 	earPrefix  = "rowlock-ear "   // the name of an ear's lock is this text and the last 12 digits of the id of its process
-	earSleep   = 10 * time.Second // how long one statement of the ear sleeps at most
+	earSleep   = 45 * time.Second // how long one statement of the ear sleeps at most; proxies often close connections after 50 s
 	earLimit   = 5 * time.Second  // bounds each other statement of the ear, and how late the end of a sleep may be reported
 	silentFor  = time.Minute      // how long waiters poll if releases do not call the ear
-	mostMissed = 3                // after so many grants in a row without a call, the ear counts as not called
+	mostMissed = 3                // after so many grants in a row without a call, waiters poll as if there was no ear
 )
 
 // ear wakes the waiters of this process. It keeps one connection outside the pool, which sleeps in a statement on the
@@ -34,23 +34,13 @@ type ear struct {
 	wake   func(called bool)                      // wakes the waiters; the parameter says whether a release has called the ear
 
 	mu     sync.Mutex
-	state  hearing
+	deaf   bool               // there is no connection, and the next attempt to open one will follow
 	end    context.CancelFunc // ends the goroutine; nil if no goroutine runs for a waiter
 	ended  chan struct{}      // closed when the goroutine has ended
 	idle   *time.Timer        // ends the goroutine unless there is a waiter before; nil while there is a waiter
 	missed int                // the number of grants in a row for which no release has called the ear
-	until  time.Time          // until this time the ear counts as not called
+	until  time.Time          // until this time waiters poll as if there was no ear
 }
-
-// hearing is the state of an ear.
-type hearing int
-
-const (
-	earOff     hearing = iota // no goroutine runs
-	earOpening                // the first connection is being opened
-	earOpen                   // the connection sleeps, or is about to
-	earFailed                 // there is no connection, and the next attempt to open one will follow
-)
 
 func newEar(db *sql.DB, process string, server func(context.Context) (*server, error), wake func(called bool)) *ear {
 	e := &ear{lock: earPrefix + process[24:], sleep: earSleep, server: server, wake: wake}
@@ -58,7 +48,7 @@ func newEar(db *sql.DB, process string, server func(context.Context) (*server, e
 		e.open = func() *sql.DB { return sqlhandle.OpenOne(db, sqlbase.ConnectLimit) }
 	}
 	if limit := sqlhandle.ReadTimeout(db); limit > 0 {
-		e.sleep = min(e.sleep, limit/2)
+		e.sleep = min(e.sleep, max(limit/2, limit-earLimit))
 	}
 	return e
 }
@@ -72,7 +62,7 @@ func (e *ear) start() {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	e.end, e.ended, e.state = cancel, make(chan struct{}), earOpening
+	e.end, e.ended = cancel, make(chan struct{})
 	go e.run(ctx, e.ended)
 }
 
@@ -102,7 +92,7 @@ func (e *ear) stop() {
 	if e.idle != nil {
 		e.idle.Stop()
 	}
-	e.end, e.idle, e.state = nil, nil, earOff
+	e.end, e.idle, e.deaf = nil, nil, false
 }
 
 // closeIdle ends the goroutine if there is no waiter. It returns when the connection is closed or ctx ends.
@@ -122,11 +112,19 @@ func (e *ear) closeIdle(ctx context.Context) {
 	}
 }
 
+// isCalled reports whether releases wake the waiters of this process, so that polls can be rare. That is not so after a
+// grant for which no release has called the ear.
+func (e *ear) isCalled() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open != nil && !e.deaf && e.missed == 0
+}
+
 // hears reports whether a release can wake the waiters of this process, as far as that is known.
 func (e *ear) hears() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.open != nil && e.state != earFailed && time.Now().After(e.until)
+	return e.open != nil && !e.deaf && time.Now().After(e.until)
 }
 
 // granted records a grant to a waiter in the queue, and whether a release had called the ear before. If releases often
@@ -139,12 +137,13 @@ func (e *ear) granted(called bool) {
 		e.missed, e.until = 0, time.Time{}
 		return
 	}
-	if e.missed++; e.missed >= mostMissed {
-		e.missed, e.until = 0, time.Now().Add(silentFor)
+	if e.missed++; e.missed%mostMissed == 0 {
+		e.until = time.Now().Add(silentFor)
 	}
 }
 
-// run serves one connection after another until ctx ends.
+// run serves one connection after another until ctx ends. Without a connection it wakes the waiters once, so that they
+// poll more often.
 func (e *ear) run(ctx context.Context, ended chan<- struct{}) {
 	defer close(ended)
 	first := backoff.Backoff{Next: 100 * time.Millisecond, Most: time.Minute}
@@ -152,17 +151,21 @@ func (e *ear) run(ctx context.Context, ended chan<- struct{}) {
 		if e.listen(ctx) {
 			retry = first
 		}
-		e.enter(ctx, earFailed)
+		if e.setDeaf(ctx, true) {
+			e.wake(false)
+		}
 	}
 }
 
-// enter sets the state, unless ctx has ended: another goroutine may then serve the ear.
-func (e *ear) enter(ctx context.Context, state hearing) {
+// setDeaf sets the field deaf, unless ctx has ended: another goroutine may then serve the ear. It reports whether that
+// has changed the field.
+func (e *ear) setDeaf(ctx context.Context, deaf bool) (changed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if ctx.Err() == nil {
-		e.state = state
+		changed, e.deaf = e.deaf != deaf, deaf
 	}
+	return changed
 }
 
 // listen opens a connection and sleeps on it until it fails or ctx ends. It reports whether a sleep has succeeded.
@@ -175,7 +178,7 @@ func (e *ear) listen(ctx context.Context) (slept bool) {
 		return false
 	}
 	defer conn.Close()
-	e.enter(ctx, earOpen)
+	e.setDeaf(ctx, false)
 	e.wake(false)
 	naps, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

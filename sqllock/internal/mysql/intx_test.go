@@ -117,14 +117,16 @@ func TestMySQLInTxIsTakenBeforeTheSnapshot(t *testing.T) {
 // count runs several transactions. Each acquires the lock, reads a number with a plain read, and writes the number
 // plus one.
 func count(t *testing.T, db *sql.DB, steps int) error {
-	ctx, b := limited(t), on(db)
+	ctx, cancel := contextFor(2 * time.Minute) // each transaction waits for those of the other workers
+	defer cancel()
+	b := on(db)
 	for range steps {
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
 		var n int
-		if err = inTx(ctx, b, tx, "counter", 15*time.Second); err == nil {
+		if err = inTx(ctx, b, tx, "counter", time.Minute); err == nil {
 			err = tx.QueryRowContext(ctx, "SELECT n FROM counter").Scan(&n)
 		}
 		if err == nil {

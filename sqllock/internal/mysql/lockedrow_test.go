@@ -94,7 +94,7 @@ func TestMySQLReleaseOfALockedRowIsBounded(t *testing.T) {
 				require.NotErrorIs(t, err, driver.ErrNotHeld)
 				assert.True(t, driver.IsNotApplied(err), "%s: %v", verb, err)
 				assert.False(t, driver.IsPermanent(err), "%s: %v", verb, err)
-				assert.Less(t, time.Since(start), 4*patience)
+				assert.Less(t, time.Since(start), 10*patience)
 			}
 		})
 		require.NoError(t, f.Release(limited(t), g))
@@ -112,7 +112,7 @@ func TestMySQLFirstGrantInALockedRangeEndsWithItsContext(t *testing.T) {
 			r := request("a")
 			_, err := f.Acquire(ctx, r)
 			require.Error(t, err)
-			assert.Less(t, time.Since(start), 4*time.Second)
+			assert.Less(t, time.Since(start), 10*time.Second)
 		})
 	})
 }

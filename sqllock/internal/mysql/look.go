@@ -18,6 +18,7 @@ type looked struct {
 	now         int64  // in microseconds since 1970
 	expired     int    // the number of expired shares that the row still contains
 	mustQueue   bool   // whether this process must run wait.sql, which adds it to the queue or confirms that it still waits
+	queued      bool   // whether this process is in the queue
 }
 
 // metaRow contains the columns of the meta row that acquire.sql needs.
@@ -28,7 +29,7 @@ type metaRow struct {
 
 // dest returns the destinations for the columns of look.sql.
 func (a *looked) dest() []any {
-	return append(a.Dest(), &a.Ahead, &a.mustQueue, &a.epoch, &a.floor, &a.mustReserve, &a.readers, &a.now)
+	return append(a.Dest(), &a.Ahead, &a.mustQueue, &a.queued, &a.epoch, &a.floor, &a.mustReserve, &a.readers, &a.now)
 }
 
 // countShares counts the shares. The statement does not count them, because a statement with JSON_TABLE costs more even

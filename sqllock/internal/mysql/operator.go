@@ -47,7 +47,7 @@ func (b *Backend) ForceRelease(ctx context.Context, key driver.Key, token driver
 	}
 	namespace, name := encoded(key)
 	args := s.skipLocked(key, []any{namespace, name, int64(token), sqlbase.Flag(live)})
-	err = s.end(ctx, "force_release", args, func(a *sqlbase.Answer) (bool, error) {
+	err = s.end(ctx, "force_release", key, args, func(a *sqlbase.Answer) (bool, error) {
 		return s.queryRow(ctx, "force_refused", []any{int64(token), sqlbase.Flag(live), namespace, name}, append(a.Dest(), &a.Readers)...)
 	})
 	return b.classify(ctx, "force release", key, err)
@@ -62,7 +62,7 @@ func (b *Backend) Pause(ctx context.Context, g driver.Grant, as driver.Nonce) er
 	namespace, name := encoded(g.Key)
 	nonce, pause, token, never := g.Nonce.String(), as.String(), int64(g.Token), driver.Endless.Microseconds()
 	args := s.skipLocked(g.Key, []any{pause, never, never, namespace, name, token, nonce, pause})
-	err = s.end(ctx, "pause", args, func(a *sqlbase.Answer) (bool, error) {
+	err = s.end(ctx, "pause", g.Key, args, func(a *sqlbase.Answer) (bool, error) {
 		return s.queryRow(ctx, "pause_refused", []any{nonce, pause, token, namespace, name}, &a.Verdict)
 	})
 	return b.classify(ctx, "pause", g.Key, err)

@@ -3,6 +3,7 @@ package mysql
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -79,15 +80,13 @@ func (f *fixture) assertNoScan(t *testing.T, verb string, grants []driver.Grant,
 	}
 }
 
+// setStatement matches a prefix that MariaDB executes, and that EXPLAIN does not accept.
+var setStatement = regexp.MustCompile(`^/\*M! SET STATEMENT .* FOR \*/`)
+
 // plan lists how the statement reads each table, as "SCAN alias" or "SEEK alias".
 func (f *fixture) plan(t *testing.T, statement string, args ...any) string {
 	t.Helper()
-	if _, rest, found := strings.Cut(statement, " FOR\nUPDATE "); found {
-		statement = "UPDATE " + rest // removes the prefix SET STATEMENT, which EXPLAIN does not accept
-	} else if _, rest, found := strings.Cut(statement, " FOR\nDELETE "); found {
-		statement = "DELETE " + rest
-	}
-	statement = strings.TrimPrefix(statement, "/*M! SET STATEMENT sql_big_selects = 1 FOR */")
+	statement = setStatement.ReplaceAllString(statement, "")
 	var document string
 	require.NoError(t, f.db.QueryRowContext(limited(t), "EXPLAIN FORMAT=JSON "+statement, args...).Scan(&document))
 	var tree any

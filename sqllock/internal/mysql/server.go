@@ -27,11 +27,12 @@ type server struct {
 
 	timedOut  *atomic.Int64 // the last time-out of a statement that may wait for a row, in nanoseconds since 1970
 	forbidden *atomic.Bool  // whether a call was refused because the ear belongs to another user
+	watches   *watches
 }
 
 // detect reads whether db connects to MySQL or MariaDB, and loads the statements for that server.
 func detect(ctx context.Context, db *sql.DB, q sqlbase.Querier, t sqltable.Table) (*server, error) {
-	s := &server{db: db, q: q, sql: t.Statements(files, "sql/mysql", "`"), timedOut: new(atomic.Int64), forbidden: new(atomic.Bool)}
+	s := &server{db: db, q: q, sql: t.Statements(files, "sql/mysql", "`"), timedOut: new(atomic.Int64), forbidden: new(atomic.Bool), watches: newWatches()}
 	var version, literals string
 	if _, err := sqlbase.QueryOne(ctx, sqlbase.On(db), s.sql["server"], nil, &version, &s.timeoutUndoesAll, &literals); err != nil {
 		return nil, driver.NotApplied(fmt.Errorf("read the server's version: %w", err))
@@ -62,7 +63,7 @@ func (s *server) through(q sqlbase.Querier) *server {
 
 // skipLocked completes the parameters of a statement that must not wait while another transaction has locked the row.
 // On MySQL such a statement selects the row a second time with SKIP LOCKED, so skipLocked appends key. On MariaDB the
-// statement has a lock time-out of zero, and needs no further parameters.
+// statement has a lock time-out instead, and needs no further parameters.
 func (s *server) skipLocked(key driver.Key, args []any) []any {
 	if s.mariadb {
 		return args
@@ -101,9 +102,9 @@ var errRowLocked = errors.New("the row is locked by another transaction")
 const patience = time.Second
 
 // end runs a statement that ends a grant. If the statement changes no row, the function why reads the reason. end
-// retries while another transaction has locked the row, for at most patience. If the lock is then reserved for a
-// process, end wakes that process.
-func (s *server) end(ctx context.Context, verb string, args []any, why func(*sqlbase.Answer) (found bool, err error)) error {
+// retries while another transaction has locked the row, for at most patience. If processes wait for the lock, end wakes
+// the first of them.
+func (s *server) end(ctx context.Context, verb string, key driver.Key, args []any, why func(*sqlbase.Answer) (found bool, err error)) error {
 	again := func(err error) bool { return errors.Is(err, errRowLocked) || transient(err) }
 	return sqlbase.RetryWithin(ctx, patience, again, func() error {
 		done, err := s.q.Exec(ctx, s.sql[verb], args...)
@@ -113,7 +114,7 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 		// The server counts only rows whose values change. This statement changes the nonce or the token of each row that
 		// matches, so the count is zero only if no row matches.
 		if done.Affected > 0 {
-			_ = s.call(ctx, done.LastID)
+			s.callFirst(ctx, key, done.LastID)
 			return nil
 		}
 		var a sqlbase.Answer
@@ -123,7 +124,8 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 			return err
 		case !found:
 			return driver.ErrNotHeld
-		case a.Verdict == sqlbase.Released:
+		case a.Verdict == sqlbase.Released: // by an earlier request, or by a transaction of the caller, which calls nobody
+			s.watches.released(s, key)
 			return nil
 		case a.Verdict == sqlbase.Again:
 			return errRowLocked
@@ -137,6 +139,15 @@ func (s *server) end(ctx context.Context, verb string, args []any, why func(*sql
 
 // callLimit bounds the statement that wakes a process, which delays the end of a release.
 const callLimit = 250 * time.Millisecond
+
+// callFirst wakes the first process of the queue of key, which has the ear with the given number. If the lock stays
+// free, watches wakes the process again, and the next ones.
+func (s *server) callFirst(ctx context.Context, key driver.Key, ear int64) {
+	if ear != 0 {
+		_ = s.call(ctx, ear)
+		s.watches.released(s, key)
+	}
+}
 
 // call wakes the waiters of the process that has the ear with the given number. If the number is zero, there is no such
 // process. A release ignores the error, because the waiters of a process that is not woken poll.

@@ -80,7 +80,7 @@ func reserveForWriter(ctx context.Context, s *server, r driver.Request) {
 func forgetWriter(ctx context.Context, s *server, g driver.Grant) error {
 	namespace, name := encoded(g.Key)
 	nonce := g.Nonce.String()
-	err := s.end(ctx, "forget_writer", s.skipLocked(g.Key, []any{nonce, nonce, namespace, name, nonce}), func(a *sqlbase.Answer) (bool, error) {
+	err := s.end(ctx, "forget_writer", g.Key, s.skipLocked(g.Key, []any{nonce, nonce, namespace, name, nonce}), func(a *sqlbase.Answer) (bool, error) {
 		return s.queryRow(ctx, "writer_forgotten", []any{nonce, namespace, name}, &a.Verdict)
 	})
 	if errors.Is(err, driver.ErrNotHeld) { // the writer has reserved nothing
@@ -140,7 +140,7 @@ func (b *Backend) releaseShare(ctx context.Context, s *server, g driver.Grant) e
 	namespace, name := encoded(g.Key)
 	path, token := sharePath(g.Nonce), int64(g.Token)
 	args := s.skipLocked(g.Key, []any{path, path, namespace, name, token, path})
-	return s.end(ctx, "release_shared", args, func(a *sqlbase.Answer) (bool, error) {
+	return s.end(ctx, "release_shared", g.Key, args, func(a *sqlbase.Answer) (bool, error) {
 		return s.queryRow(ctx, "share_released_before", []any{token, path, token, token, namespace, name}, &a.Verdict)
 	})
 }

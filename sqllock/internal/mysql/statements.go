@@ -10,10 +10,13 @@ import (
 	"sync/atomic"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/sqlbind"
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// files contains the statements. A file in the folder mariadb replaces the file of the same name in the folder mysql.
+// files contains the statements. Only MySQL executes what is in a comment that begins with /*!80000, and only MariaDB
+// what is in a comment that begins with /*M!. If too little is the same, a file in the folder mariadb replaces the file
+// of the same name in the folder mysql.
 //
 //go:embed sql/mysql/*.sql sql/mariadb/*.sql
 var files embed.FS
@@ -134,4 +137,19 @@ func (p *preparedQuerier) close() {
 		_ = s.Close()
 		delete(p.byText, text)
 	}
+}
+
+// encoded returns the namespace and the name of key in base64, as the statements expect them.
+func encoded(key driver.Key) (namespace, name string) {
+	return sqlbind.MySQLBytes(key.Namespace), sqlbind.MySQLBytes(key.Name)
+}
+
+// encodedKeys returns copies of the grants whose namespaces and names are in base64, as the statements expect them.
+func encodedKeys(grants []driver.Grant) []driver.Grant {
+	result := make([]driver.Grant, len(grants))
+	for i, g := range grants {
+		g.Key.Namespace, g.Key.Name = encoded(g.Key)
+		result[i] = g
+	}
+	return result
 }

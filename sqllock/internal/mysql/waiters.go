@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
 // leaveLimit bounds the statement that removes this process from a queue when its last waiter stops waiting.
 const leaveLimit = time.Second
 
 // waiters lists the locks for which this process waits. The row of a lock contains a queue of processes. Each process
-// adds itself to the end of the queue, once. The first process of the queue confirms about once a second that it
-// still waits. A release reserves the lock for that first process for 50 ms. So a process that has just released the
-// lock cannot overtake the first process of the queue, and wakes it through the ear of that process. A grant removes
+// adds itself to the end of the queue, once. The first process of the queue counts as waiting for 35 seconds. Its polls
+// extend that time. A release reserves the lock for that first process for 50 ms. So a process that has just released
+// the lock cannot overtake the first process of the queue, and wakes it through the ear of that process. A grant removes
 // the process from the queue. If the first process has died, its reservation delays the others, at most three times.
 type waiters struct {
 	process string // a random id of this process and backend
@@ -30,7 +31,7 @@ type waiters struct {
 // waiter is a lock for which this process waits.
 type waiter struct {
 	callers map[*caller]struct{} // not empty
-	state   queueState
+	queued  bool                 // this process is in the queue of the lock's row; or it is unknown, because wait.sql returned an error
 	called  call
 }
 
@@ -44,14 +45,6 @@ const (
 	notCalled  call = iota
 	mayConcern      // a release has called this process, which waits for several locks; or the ear has just been opened
 	concerns        // a release has reserved the lock for this process
-)
-
-// queueState says whether this process may be in the queue of a lock's row.
-type queueState int
-
-const (
-	unqueued queueState = iota // not in the queue: the process was not refused yet, or was granted the lock after the refusal
-	queued                     // in the queue; or it is unknown, because wait.sql returned an error
 )
 
 func newWaiters(db *sql.DB, server func(context.Context) (*server, error)) *waiters {
@@ -85,7 +78,7 @@ func (ws *waiters) leave(key driver.Key, c *caller) (dequeue bool) {
 	if len(ws.byKey) == 0 {
 		ws.ear.rest()
 	}
-	return w.state == queued
+	return w.queued
 }
 
 // wake wakes the callers for all locks, because the ear does not learn which lock a release has reserved. The parameter
@@ -120,7 +113,7 @@ func (ws *waiters) takeCall(key driver.Key) (what call) {
 // granted records that a request was granted, which has removed this process from the queue. It reports whether this
 // process may have been in the queue.
 func (ws *waiters) granted(r driver.Request, what call) (wasQueued bool) {
-	wasQueued = ws.set(r.Key, unqueued) == queued
+	wasQueued = ws.setQueued(r.Key, false)
 	if wasQueued && r.Waiting {
 		ws.ear.granted(what != notCalled)
 	}
@@ -130,21 +123,26 @@ func (ws *waiters) granted(r driver.Request, what call) (wasQueued bool) {
 // callNext wakes the first process of the queue. A process that has waited for a share does so after its grant, because
 // the next process may wait for a share too, and no release wakes it while the lock is shared.
 func (ws *waiters) callNext(ctx context.Context, s *server, key driver.Key) {
-	namespace, name := encoded(key)
-	var ear int64
-	if _, err := s.queryRow(ctx, "next_ear", []any{namespace, name}, &ear); err == nil {
-		_ = s.call(ctx, ear)
-	}
+	q, _ := s.queue(ctx, key, 1)
+	_ = s.call(ctx, q.ear)
 }
 
-// set records whether this process may be in the queue, and returns what was recorded before.
-func (ws *waiters) set(key driver.Key, state queueState) (was queueState) {
+// setQueued records whether this process may be in the queue, and returns what was recorded before.
+func (ws *waiters) setQueued(key driver.Key, queued bool) (was bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if w := ws.byKey[key]; w != nil {
-		was, w.state = w.state, state
+		was, w.queued = w.queued, queued
 	}
 	return was
+}
+
+// listed reports whether the process will be woken when the lock may be free that was refused to the request r with the
+// answer a. The parameter queued says that the process is in the queue. Nobody is woken at the end of a transaction that
+// has locked the row. While readers hold the lock, a writer polls, because its requests keep later readers out. A reader
+// polls, because a lock that is shared may become free for it without a release.
+func (ws *waiters) listed(r driver.Request, a sqlbase.Answer, queued bool) bool {
+	return queued && !r.Shared && a.Verdict != sqlbase.Contended && a.Readers == 0 && ws.ear.isCalled()
 }
 
 // mayEnqueue reports whether a refused request may add this process to the queue. A request of a waiter also confirms
@@ -153,7 +151,7 @@ func (ws *waiters) mayEnqueue(r driver.Request) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w := ws.byKey[r.Key]
-	return w != nil && (r.Waiting || w.state == unqueued)
+	return w != nil && (r.Waiting || !w.queued)
 }
 
 // After a refused acquire, enqueue adds this process to the queue of the lock, or confirms that the process still
@@ -164,7 +162,7 @@ func (ws *waiters) enqueue(ctx context.Context, s *server, key driver.Key) (done
 	me := ws.process
 	r, err := s.q.Exec(ctx, s.sql["wait"], s.skipLocked(key, []any{me, me, me, me, me, namespace, name, me, me})...)
 	if err != nil || r.Affected > 0 {
-		ws.set(key, queued)
+		ws.setQueued(key, true)
 	}
 	return err == nil && r.Affected > 0
 }
@@ -173,10 +171,5 @@ func (ws *waiters) enqueue(ctx context.Context, s *server, key driver.Key) (done
 // reserved for this process, the next process of the queue is woken. If dequeue fails, releases may still reserve the
 // lock for this process: at most three times, for 50 ms each.
 func (ws *waiters) dequeue(ctx context.Context, s *server, key driver.Key) {
-	namespace, name := encoded(key)
-	me := ws.process
-	done, err := s.q.Exec(ctx, s.sql["leave"], s.skipLocked(key, []any{me, me, me, me, namespace, name, me})...)
-	if err == nil {
-		_ = s.call(ctx, done.LastID)
-	}
+	s.callFirst(ctx, key, s.leave(ctx, key, ws.process))
 }

@@ -48,11 +48,11 @@ func (f *fixture) stretch(t *testing.T) {
 		WHERE name = 'a' AND nonce IS NULL AND held_until > expires_at`)
 }
 
-// seen sets the time at which the first process of the queue last confirmed that it waits to an hour from now. So even
-// on a slow machine, the statements do not treat this process as dead.
+// seen makes the first process of the queue count as waiting for an hour. So even on a slow machine, the statements do
+// not treat this process as dead.
 func (f *fixture) seen(t *testing.T) {
 	t.Helper()
-	f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
+	f.Exec(t, "UPDATE rowlock_lease SET next_until = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
 }
 
 // A release or a forced release reserves the lock for the first process of the queue: other processes are refused,
@@ -118,7 +118,7 @@ func TestMySQLAQueuedProcessOnlyReads(t *testing.T) {
 		f.seen(t)
 		assert.Equal(t, 1, sent(func() { refusedAgain(t, b, r) }), "look.sql")
 
-		f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = UTC_TIMESTAMP(6) - INTERVAL 2 SECOND WHERE name = 'a'")
+		f.Exec(t, "UPDATE rowlock_lease SET next_until = UTC_TIMESTAMP(6) + INTERVAL 20 SECOND WHERE name = 'a'")
 		assert.Equal(t, 1, sent(func() {
 			_, err := b.Acquire(limited(t), request("a"))
 			requireHeld(t, err, driver.Leased)
@@ -174,22 +174,22 @@ func TestMySQLServesInTheOrderInWhichTheyCame(t *testing.T) {
 	})
 }
 
-// A queue holds at most 100 processes. A further process is not added: it learns the length of the queue, and polls.
+// A queue holds at most 400 processes. A further process is not added: it learns the length of the queue, and polls.
 func TestMySQLALineThatIsFull(t *testing.T) {
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
 		g := mustAcquire(t, f, request("a"))
 		_, stop := waits(t, on(f.db), request("a"))
 		defer stop()
-		f.Exec(t, "UPDATE rowlock_lease SET waiters = TRIM(TRAILING ',' FROM REPEAT(CONCAT(waiters, ','), 99)) WHERE name = 'a'")
+		f.Exec(t, "UPDATE rowlock_lease SET waiters = TRIM(TRAILING ',' FROM REPEAT(CONCAT(waiters, ','), 399)) WHERE name = 'a'")
 		last := on(f.db)
 		held, stop := waits(t, last, request("a"))
 		defer stop()
-		assert.Equal(t, 99, held.Ahead)
-		assert.Equal(t, 99, refusedAgain(t, last, request("a")).Ahead)
+		assert.Equal(t, 399, held.Ahead)
+		assert.Equal(t, 399, refusedAgain(t, last, request("a")).Ahead)
 		held, stop = waits(t, on(f.db), request("a"))
 		defer stop()
-		assert.Equal(t, 100, held.Ahead)
-		assert.EqualValues(t, 3699, f.int(t, "SELECT CHAR_LENGTH(waiters) FROM rowlock_lease WHERE name = 'a'"))
+		assert.Equal(t, 400, held.Ahead)
+		assert.EqualValues(t, 14799, f.int(t, "SELECT CHAR_LENGTH(waiters) FROM rowlock_lease WHERE name = 'a'"))
 		require.NoError(t, f.Release(limited(t), g))
 	})
 }
@@ -227,12 +227,12 @@ func TestMySQLADeadWaiterCostsItsReservation(t *testing.T) {
 
 		waits(t, dead, request("a"))
 		dies(dead)
-		f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = next_seen_at - INTERVAL 3 SECOND WHERE name = 'a'")
+		f.Exec(t, "UPDATE rowlock_lease SET next_until = UTC_TIMESTAMP(6) WHERE name = 'a'")
 		require.NoError(t, f.Release(limited(t), g))
 		g = mustAcquire(t, f, request("a"))
 		waits(t, dead, request("a"))
 		dies(dead)
-		f.Exec(t, "UPDATE rowlock_lease SET next_seen_at = next_seen_at - INTERVAL 3 SECOND WHERE name = 'a'")
+		f.Exec(t, "UPDATE rowlock_lease SET next_until = UTC_TIMESTAMP(6) WHERE name = 'a'")
 		assert.Zero(t, refusedAgain(t, other, request("a")).Ahead, "one that was not seen is not next")
 		require.NoError(t, f.Release(limited(t), g))
 	})

@@ -4,7 +4,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -50,137 +49,6 @@ func (p *Backend) Capabilities() driver.Capabilities {
 		c.Warnings = append(c.Warnings, "waiters poll, because a pooler between this process and the server does not forward notifications: give the locks a separate pool that connects to the server directly")
 	}
 	return c
-}
-
-func (p *Backend) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	if g, found, err := p.passed(ctx, r); found || err != nil {
-		return g, p.classify(ctx, "acquire", r.Key, err)
-	}
-	var deposited *sqlbase.Answer // the answer to the last attempt that stored (deposited) r in the waiter's row
-	a, err := sqlbase.Settle(ctx,
-		func() (sqlbase.Answer, error) {
-			a, err := p.ask(ctx, r)
-			if err == nil && a.Pending {
-				deposited = &a
-			}
-			return a, err
-		},
-		map[sqlbase.Verdict]func() error{
-			sqlbase.OtherEpoch: func() error { return p.adopt(ctx) },
-			sqlbase.LongerTTL:  func() error { return p.exec(ctx, "raise_longest_ttl", sqlbase.ClosedFor(r)) },
-		})
-	if err != nil {
-		err = p.classify(ctx, "acquire", r.Key, withFields(r, p.named(ctx, err)))
-		switch {
-		case deposited == nil || !driver.IsNotApplied(err):
-			return driver.Grant{}, err
-		case driver.IsPermanent(err):
-			return driver.Grant{}, p.withdrawAfter(ctx, r, err)
-		}
-		a = *deposited // the last attempt had no effect, but an earlier attempt has stored the request in the row
-	}
-	if a.Verdict != sqlbase.Granted {
-		a.Pending = a.Pending || deposited != nil // the request of an earlier attempt remains in the row
-		p.reserveForWriter(ctx, r, a)
-		held := a.Held()
-		held.Listed = p.waiters.listed(r, a)
-		return driver.Grant{}, held
-	}
-	return sqlbase.GrantOf(r, a), nil
-}
-
-// withdrawAfter removes the request r from the waiter's row. After a success it returns the parameter why, an error
-// that is marked [driver.NotApplied]. If the withdrawal fails, it returns an error without that mark, because r may
-// still be granted.
-func (p *Backend) withdrawAfter(ctx context.Context, r driver.Request, why error) error {
-	err := p.Release(ctx, driver.Grant{Key: r.Key, Nonce: r.Nonce})
-	if err == nil || errors.Is(err, driver.ErrNotHeld) {
-		return why
-	}
-	return fmt.Errorf("%v; and the waiting request was not withdrawn: %v", why, err) //nolint:errorlint // wrapping would also copy the mark of one error to the whole
-}
-
-// ask makes one attempt, and a second one if no release can notify the waiter's row, after it has written that row.
-func (p *Backend) ask(ctx context.Context, r driver.Request) (sqlbase.Answer, error) {
-	a, unlisted, err := p.askOnce(ctx, r)
-	if err != nil || unlisted == nil {
-		return a, err
-	}
-	channel := p.waiters.listener.heardOn()
-	if err := p.write(ctx, unlisted, channel, true); err != nil {
-		return sqlbase.Answer{}, err
-	}
-	p.waiters.wrote(unlisted, channel)
-	a, _, err = p.askOnce(ctx, r)
-	return a, err
-}
-
-// askOnce makes one attempt. The result unlisted is the waiter's row if it must be written because no release can notify
-// it, else nil. The statement may wait for an uncommitted insert of the same name and for the transactions of
-// older holders, but only for a limited time.
-func (p *Backend) askOnce(ctx context.Context, r driver.Request) (a sqlbase.Answer, unlisted *row, err error) {
-	args := acquireArgs(r)
-	verb, dest := "acquire", append(a.Dest(), &a.Done, &a.Readers)
-	by, there := p.waiters.asks(r), false
-	switch {
-	case r.Shared:
-		verb, args, dest = "acquire_shared", append(args[:6], by.id()), append(dest, &a.Ahead, &a.Missed)
-	case r.Seal != "":
-		verb, args, dest = "acquire_sealed", append(args, by.id(), r.Seal, drainLimit(ctx, r.TTL).Milliseconds()), append(dest, &a.Ahead, &a.Missed, &a.Sealed)
-	case by.row != nil:
-		verb, args, dest = "acquire_waiting", append(args, by.id(), by.mode(), p.waiters.listener.heardOn()), append(dest, &a.Ahead, &a.Missed, &there)
-	}
-	found, late := false, false
-	err = p.run(ctx, args, func(args []any) (err error) {
-		found, err = sqlbase.QueryOne(ctx, p.q, p.sql[verb], args, dest...)
-		if late = sqlerror.State(err) == lockNotAvailable; late {
-			a, found, err = sqlbase.Answer{Verdict: sqlbase.Contended}, true, nil
-		}
-		return err
-	})
-	switch {
-	case r.Seal != "" && unsealable(err):
-		r.Seal = ""
-		return p.askOnce(ctx, r)
-	case r.Seal != "" && (late || timedOut(ctx, err)):
-		return p.draining(ctx, r.Key), nil, nil
-	case err == nil && !found:
-		err = sqlbase.MetaMissing(p.table)
-	}
-	if by.row == nil || err != nil {
-		return a, nil, err
-	}
-	a.Pending = by.deposits && a.Verdict != sqlbase.Granted
-	if p.waiters.answered(by.row, a, verb == "acquire_waiting", there) {
-		unlisted = by.row
-	}
-	return a, unlisted, nil
-}
-
-// acquireArgs returns the parameters of acquire.sql. The first six are also those of acquire_shared.sql.
-func acquireArgs(r driver.Request) []any {
-	return []any{
-		r.Key.Namespace, r.Key.Name, r.Nonce.String(), r.Holder, r.Note, r.TTL.Microseconds(),
-		r.MinHold.Microseconds(), r.HandoverDelay.Microseconds(),
-	}
-}
-
-// reserveForWriter makes later readers wait for the writer r, which was refused because of readers. After an error, the
-// writer's next request tries it again. No promise of exclusion depends on it.
-func (p *Backend) reserveForWriter(ctx context.Context, r driver.Request, a sqlbase.Answer) {
-	if r.Shared || !r.Waits || a.Readers == 0 {
-		return
-	}
-	p.reserved.Store(true)
-	_ = p.exec(ctx, "reserve_for_writer", r.Key.Namespace, r.Key.Name, a.Token, driver.WriterReserve.Microseconds(), r.Nonce.String())
-}
-
-// forgetWriter ends the reservation of the writer with g's nonce, which has given up.
-func (p *Backend) forgetWriter(ctx context.Context, g driver.Grant) error {
-	if !p.reserved.Load() {
-		return nil
-	}
-	return p.releases.exec(ctx, "forget_writer", g.Key.Namespace, g.Key.Name, g.Nonce.String())
 }
 
 func (p *Backend) Release(ctx context.Context, g driver.Grant) error {
@@ -285,7 +153,7 @@ const decision = 100 * time.Millisecond
 // waiters, and polls.
 func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	w := &waiter{wake}
-	row, write, first := p.waiters.join(key, w)
+	row, write := p.waiters.join(key, w)
 	stop = func() { awaitGone(p.waiters.leave(row, w)) }
 	timer := time.NewTimer(decision)
 	defer timer.Stop()
@@ -298,7 +166,7 @@ func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 		return stop, nil // the previous attempt has written the row
 	}
 	for channel, same := p.waiters.listener.heardOn(), false; !same; {
-		if err = p.write(ctx, row, channel, first); err != nil {
+		if err = p.write(ctx, row, channel); err != nil {
 			p.waiters.leave(row, w)
 			return nil, p.classify(ctx, "wait for", key, err)
 		}
@@ -307,40 +175,30 @@ func (p *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	return stop, nil
 }
 
-// write writes the row r to the table of waiters. It first waits for a concurrent write of r to end. If the parameter
-// first is true, the waiting time of the row starts now.
-func (p *Backend) write(ctx context.Context, r *row, channel string, first bool) error {
+// write writes the row r to the table of waiters. It first waits for a concurrent write of r to end.
+func (p *Backend) write(ctx context.Context, r *row, channel string) error {
 	select {
 	case r.writing <- struct{}{}:
 	case <-ctx.Done():
 		return driver.NotApplied(ctx.Err())
 	}
 	defer func() { <-r.writing }()
-	return p.exec(ctx, "wait", encodeRows([]*row{r}), channel, flags(channel, first))
+	return p.exec(ctx, "wait", encodeRows([]*row{r}), channel, sqlbase.Flag(channel != ""))
 }
 
-// passed returns the grant if a release has granted the lock to the request r, which was deposited in the waiter's row.
-// It reads the lock's row once for each notification that reports such a grant, because only the row proves the grant.
-func (p *Backend) passed(ctx context.Context, r driver.Request) (g driver.Grant, found bool, err error) {
-	if !r.Waiting || r.Shared || !p.waiters.promised(r.Key) {
-		return g, false, nil
+// forgetWriter ends the reservation of the writer with g's nonce, which has given up.
+func (p *Backend) forgetWriter(ctx context.Context, g driver.Grant) error {
+	if !p.reserved.Load() {
+		return nil
 	}
-	var a sqlbase.Answer
-	found, err = p.one(ctx, "passed", []any{r.Key.Namespace, r.Key.Name, r.Nonce.String()}, &a.Token, &a.Done)
-	if err != nil || !found {
-		return g, false, err
-	}
-	p.waiters.granted(r.Key)
-	g = sqlbase.GrantOf(r, a)
-	g.Earlier = true
-	return g, true, nil
+	return p.releases.exec(ctx, "forget_writer", g.Key.Namespace, g.Key.Name, g.Nonce.String())
 }
 
 // withdraw removes the request with g's nonce from the waiter's row, so that no release can grant it. The result
-// withdrawn reports that the request was deposited and not granted. In that case there is nothing to release, and the
+// withdrawn reports that the request was recorded and not granted. In that case there is nothing to release, and the
 // error is [driver.ErrNotHeld].
 func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool, err error) {
-	if !p.waiters.anyDeposited() {
+	if !p.waiters.used() {
 		return false, nil
 	}
 	var word string
@@ -350,46 +208,6 @@ func (p *Backend) withdraw(ctx context.Context, g driver.Grant) (withdrawn bool,
 		err = driver.ErrNotHeld
 	}
 	return withdrawn, err
-}
-
-// drainLimit returns how long a sealed grant, which also raises the fence mark, may wait for the transactions of older
-// holders. The limit is at most half of the TTL, and leaves a quarter of the time until ctx's deadline for another
-// statement.
-func drainLimit(ctx context.Context, ttl time.Duration) time.Duration {
-	limit := min(ttl/2, sqlbase.LongRetry)
-	if deadline, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(deadline)*3/4)
-	}
-	return max(limit, time.Millisecond)
-}
-
-// draining returns the reason why the statement of a sealed grant timed out and granted nothing. The statement waited
-// for a transaction that has checked the fence mark, or for an insert of the same name. draining asks the server which
-// of the two it was. If the server does not answer, draining assumes that the statement waited for such a transaction,
-// because waits for an insert are short.
-func (p *Backend) draining(ctx context.Context, key driver.Key) sqlbase.Answer {
-	var a sqlbase.Answer
-	if found, err := p.one(ctx, "draining", []any{key.Namespace, key.Name}, a.Dest()...); err != nil || !found {
-		return sqlbase.Answer{Verdict: sqlbase.Draining}
-	}
-	return a
-}
-
-// timedOut reports whether the server canceled a statement because of a statement_timeout that the application has
-// set, and not because ctx ended.
-func timedOut(ctx context.Context, err error) bool {
-	return sqlerror.State(err) == "57014" && ctx.Err() == nil
-}
-
-// unsealable reports whether the table of the fence marks is missing, outdated, or not accessible to the role. The
-// lock is then acquired without sealing, and the guard reports the error later.
-func unsealable(err error) bool {
-	switch sqlerror.State(err) {
-	case "42P01", "42703", "3F000", "42501":
-		return true
-	default:
-		return false
-	}
 }
 
 // adopt stores the server's identity in the meta row, so that this server can grant locks. This happens once for each

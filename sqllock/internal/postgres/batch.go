@@ -55,7 +55,7 @@ func send(ctx context.Context, q sqlbase.Querier, b *pgx.Batch) error {
 }
 
 // AcquireEach implements [driver.Batcher]. It sends the statements of all requests in one round trip, and commits once.
-// A waiter's request is never in a batch, so no batch locks a row of the table of waiters.
+// Each statement grants a free lock. If a lock is not granted, the request on its own will say why. A waiter's request is never in a batch, so no batch locks a row of the table of waiters.
 func (p *Backend) AcquireEach(ctx context.Context, requests []driver.Request) ([]driver.Grant, []error) {
 	grants, errs := make([]driver.Grant, len(requests)), make([]error, len(requests))
 	calls, answers := make([]call, len(requests)), make([]sqlbase.Answer, len(requests))
@@ -65,21 +65,19 @@ func (p *Backend) AcquireEach(ctx context.Context, requests []driver.Request) ([
 			err = errAlone
 		}
 		a := &answers[i]
-		calls[i] = call{verb: "acquire", args: acquireArgs(r), dest: append(a.Dest(), &a.Done, &a.Readers)}
+		calls[i] = call{verb: "acquire_free", args: acquireArgs(r), dest: []any{&a.Token, &a.Done}}
 	}
 	if err == nil {
 		err = p.each(ctx, calls)
 	}
 	for i, r := range requests {
-		switch a := answers[i]; {
+		switch {
 		case err != nil:
 			errs[i] = p.unbatched(ctx, "acquire", r.Key, err)
-		case !calls[i].found || a.Verdict == sqlbase.Contended || a.Verdict == sqlbase.OtherEpoch || a.Verdict == sqlbase.LongerTTL:
+		case !calls[i].found:
 			errs[i] = errAlone
-		case a.Verdict == sqlbase.Granted:
-			grants[i] = sqlbase.GrantOf(r, a)
 		default:
-			errs[i] = a.Held()
+			grants[i] = sqlbase.GrantOf(r, answers[i])
 		}
 	}
 	return grants, errs

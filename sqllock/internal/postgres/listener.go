@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -275,15 +274,17 @@ func (l *listener) tell(s *waiters, e ear, w work) error {
 	var err error
 	if len(w.stay) > 0 {
 		channel := l.heardOn()
-		err = exec("wait", encodeRows(w.stay), channel, flags(channel, false))
+		err = exec("wait", encodeRows(w.stay), channel, sqlbase.Flag(channel != ""))
 		for _, r := range w.stay {
 			<-r.writing
 		}
 	}
-	if gone := slices.Concat(w.remove, w.dead); len(gone) > 0 && err == nil {
-		err = exec("leave", encodeRows(gone))
+	if len(w.remove) > 0 && err == nil {
+		err = exec("leave", encodeRows(w.remove))
 	}
-	s.done(w)
+	for _, r := range w.remove {
+		close(r.gone) // also after a failed deletion, because releases ignore the row after 3 s
+	}
 	if w.sweep && err == nil {
 		l.mu.Lock()
 		l.swept = time.Now()
@@ -394,32 +395,4 @@ func (l *listener) runs() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state != listenOff
-}
-
-// flags returns the parameter $3 of wait.sql for rows that are written with the given channel. The parameter first says
-// that the waiting time of the rows starts now.
-func flags(channel string, first bool) int64 {
-	return sqlbase.Flag(first) + 2*sqlbase.Flag(channel != "")
-}
-
-// These words follow the row's id in the payload of a notification. With grantedWord, the release has granted the
-// request that was deposited in that row. Only release_passing.sql sends such a notification. With nextWord, the release
-// has notified the waiter before that row.
-const (
-	grantedWord = "granted"
-	nextWord    = "next"
-)
-
-// parse parses the payload of a notification. Any role of the database can send such a payload, so it is only a hint.
-// Only the row of the lock proves a grant.
-func parse(payload string) (id string, what heard) {
-	id, word, _ := strings.Cut(payload, " ")
-	switch word {
-	case grantedWord:
-		return id, heardGrant
-	case nextWord:
-		return id, heardNext
-	default:
-		return id, heardCall
-	}
 }

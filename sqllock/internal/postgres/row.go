@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -8,49 +9,43 @@ import (
 )
 
 // row is this process's copy of its row in the table of waiters. A process has one row for each lock that it waits
-// for, and all its waiting goroutines share the row. The mutex of waiters guards the fields.
+// for, and all its waiters share the row. The mutex of waiters guards the fields.
+//
+// The table says in which of these states the row is:
+//
+//	absent     there is no row
+//	queued     callable is true, nonce is NULL    a release may choose the row: it reserves the lock and notifies
+//	recorded   callable is true, nonce is set     a release may choose the row, and may grant the recorded request
+//	unqueued   callable is false, nonce is NULL   no release chooses the row: the process has the lock, or was too late
+//
+//	absent ─────────────────────> queued      wait.sql, after the first refusal
+//	queued, unqueued ───────────> recorded    acquire.sql was refused, and the process listens
+//	unqueued ───────────────────> queued      wait.sql, or another request was refused
+//	recorded ───────────────────> queued      withdraw.sql: a waiter gave up
+//	queued, recorded ───────────> unqueued    a grant to the process, or to another after a missed reservation
+//	any state ──────────────────> absent      leave.sql: no waiter is left; forget_waiters.sql: the process has died
+//
+// A release also skips a row after its time alive_until, and a row whose session has ended.
+//
+// A row without waiters is kept until the next tick, for a waiter that returns. If it is queued, a request that came
+// before Notify has put it into the queue. If it is not queued, the process was granted the lock.
 type row struct {
-	key   driver.Key
-	id    string
-	state rowState
-	heard heard
-	there bool      // the last refusal found the row in the table, and the waiter relies on notifications
-	at    time.Time // when the row was last written for its waiters
+	key     driver.Key
+	id      string
+	waiters map[*waiter]struct{}
 
-	second *time.Timer // wakes the waiters if the waiter before this row does not come; nil if there is none
+	queued    bool      // a release may choose the row; a grant to this process takes the row out of the queue
+	confirmed bool      // a refused request has found the row in the queue, and notifications arrive
+	at        time.Time // when the row was last written for its waiters; zero before the first write
+	heard     heard
 
-	waiters  map[*waiter]struct{} // the goroutines that wait; empty in the states without waiters
-	writing  chan struct{}        // contains a value while a statement writes the row: two statements at once would insert two rows
-	gone     chan struct{}        // only in a row without waiters: closed once the row is deleted or has a waiter again
-	replaces string               // the id of the earlier row for the same key, if that row was being deleted when this row was created; else empty
+	second  *time.Timer   // wakes the waiters if the waiter before this row does not come; nil if there is none
+	writing chan struct{} // contains a value while a statement writes the row: two statements at once would insert two rows
+	gone    chan struct{} // closed once the row is deleted; nil before the deletion is due
 }
 
-// waiter is one waiting goroutine. Waiters are compared by address.
+// waiter is one call of Notify, so it stands for one Locker that waits for the lock. Waiters are compared by address.
 type waiter struct{ wake func() }
-
-// rowState says whether a row has waiters, and whether a release may choose and notify the row. The table shows the
-// next state after each event; – means that the event does not change the state, and "rewrite" that the row must be
-// written again.
-//
-//	             written  granted     refused,     refused,  last waiter  a waiter   at a tick
-//	                                  not there    there     leaves       joins
-//	unwritten    listed   aside       –            –         unwanted     –          –
-//	listed       –        aside       rewrite      –         unwanted     –          –
-//	aside        listed   –           rewrite      listed    passedOver   –          listed
-//	passedOver            –           unwanted     expected               unwritten  deleting
-//	expected              passedOver  –            –                      listed     deleting
-//	unwanted              –           –            –                      unwritten  deleting, or earlier
-type rowState int
-
-const (
-	unwritten  rowState = iota // has a waiter, and must be written
-	listed                     // has a waiter, and a release may notify it
-	aside                      // has a waiter, but no release notifies it, because its process was granted the lock
-	passedOver                 // has no waiter, and no release notifies it; it is kept briefly in case a waiter returns
-	expected                   // has no waiter yet, but contains a request that a release may grant, so a release may notify it
-	unwanted                   // has no waiter, and a release may notify it, so it is deleted at once
-	deleting                   // a statement that deletes the row is under way
-)
 
 // heard is the content of the notifications that have arrived for a row.
 type heard int
@@ -62,135 +57,95 @@ const (
 	heardGrant         // a notification claims that a release granted the lock to the request in the row
 )
 
-func newRow(key driver.Key, replaces string) *row {
-	return &row{
-		key: key, id: driver.NewNonce().String(), waiters: map[*waiter]struct{}{}, writing: make(chan struct{}, 1), replaces: replaces,
+// These words follow the row's id in the payload of a notification. With grantedWord, the release has granted the
+// request that was recorded in that row. Only release_passing.sql sends such a notification. With nextWord, the release
+// has notified the waiter before that row.
+const (
+	grantedWord = "granted"
+	nextWord    = "next"
+)
+
+// parse parses the payload of a notification. Any role of the database can send such a payload, so it is only a hint.
+// Only the row of the lock proves a grant.
+func parse(payload string) (id string, what heard) {
+	id, word, _ := strings.Cut(payload, " ")
+	switch word {
+	case grantedWord:
+		return id, heardGrant
+	case nextWord:
+		return id, heardNext
+	default:
+		return id, heardCall
 	}
 }
 
+func newRow(key driver.Key) *row {
+	return &row{key: key, id: driver.NewNonce().String(), waiters: map[*waiter]struct{}{}, writing: make(chan struct{}, 1)}
+}
+
+// param returns the row's id as a parameter, or NULL without a row.
+func (r *row) param() any {
+	if r == nil {
+		return nil
+	}
+	return r.id
+}
+
 // hasWaiters reports whether a goroutine of this process waits with the row.
-func (r *row) hasWaiters() bool { return r.state <= aside }
+func (r *row) hasWaiters() bool { return len(r.waiters) > 0 }
 
 // join adds a waiter, and wakes it if the row was notified while it had no waiter. It reports whether the caller must
 // write the row.
 func (r *row) join(w *waiter) (write bool) {
-	r.waiters[w] = struct{}{}
-	if r.hasWaiters() {
-		return true
-	}
-	close(r.gone)
-	if r.heard != heardNothing {
+	write = r.hasWaiters() || !r.queued
+	if !r.hasWaiters() && r.heard != heardNothing {
 		w.wake()
 	}
-	if r.state == expected {
-		r.state = listed
+	r.waiters[w] = struct{}{}
+	r.queued = true
+	return write
+}
+
+// leave removes a waiter. It reports whether to delete the row at once, because it has no other waiter, and a release
+// may choose it.
+func (r *row) leave(w *waiter) (unwanted bool) {
+	delete(r.waiters, w)
+	if r.hasWaiters() {
 		return false
 	}
-	r.state = unwritten
-	return true
-}
-
-// leave removes a waiter. It returns a channel that is closed when no release can notify the row any longer. The
-// channel is nil if the row has other waiters, or if releases already ignore the row.
-func (r *row) leave(w *waiter) (gone <-chan struct{}) {
-	delete(r.waiters, w)
-	if len(r.waiters) > 0 || !r.hasWaiters() {
-		return nil
-	}
 	r.cancelSecond()
-	r.heard, r.gone = heardNothing, make(chan struct{})
-	if r.state == aside {
-		r.state = passedOver
-		return nil
-	}
-	r.state = unwanted
-	return r.gone
+	r.heard, r.confirmed = heardNothing, false
+	return r.queued
 }
 
-// wrote records that the row was written for its waiters.
-func (r *row) wrote() {
-	r.at = time.Now()
-	if r.state == unwritten || r.state == aside {
-		r.state = listed
-	}
-}
+// granted records that this process was granted the lock.
+func (r *row) granted() { r.queued, r.confirmed = false, false }
 
-// granted records that this process was granted the lock. An unwanted row stays unwanted, because the waiter that has
-// left is waiting for the deletion of the row.
-func (r *row) granted() {
-	switch r.state {
-	case unwritten, listed:
-		r.state = aside
-	case expected:
-		r.state = passedOver
-	case aside, passedOver, unwanted, deleting:
-	}
-}
+// refused records that a request for the row was refused, which has put the row into the queue. The parameter before
+// says that the row was in the queue before. If it was not, a release at the same time may not have seen the row.
+func (r *row) refused(before bool) { r.queued, r.confirmed = true, before }
 
-// refused records that this process was refused. The parameter looked says that the statement looked for the row, and
-// the parameter there whether a release may choose the row. The row is not there if it does not exist: another process
-// deletes the row if this process missed a reservation. The result anew reports that the row has waiters but no release
-// can notify it, so it must be written again.
-func (r *row) refused(looked, there bool) (anew bool) {
-	r.there = there
-	switch {
-	case r.state == listed && looked && !there:
-		r.state = aside
-		return true
-	case r.state == aside && there:
-		r.state = listed
-	case r.state == aside:
-		return true
-	case r.state == passedOver && there:
-		r.state = expected
-	case r.state == passedOver:
-		r.state = unwanted
-	}
-	return false
-}
-
-// forsake marks a row that contains a request, but has no waiter, for immediate deletion. It returns a channel that is
-// closed after the deletion. The channel is nil if no release can notify the row, or if the row has waiters.
-func (r *row) forsake() (gone <-chan struct{}) {
-	switch r.state {
-	case expected:
-		r.state = unwanted
-		return r.gone
-	case unwanted, deleting:
-		return r.gone
-	default:
-		return nil
-	}
-}
-
-// refresh reports whether to write the row now for its waiters. In that case a release may notify the row from now
-// on. refresh returns false in the state unwritten, and while another statement writes the row.
+// refresh reports whether to write the row now for its waiters. It returns false before the first write, which Notify
+// makes, and while another statement writes the row.
 func (r *row) refresh() (write bool) {
-	if r.state != listed && r.state != aside {
+	if !r.hasWaiters() || r.at.IsZero() {
 		return false
 	}
 	select {
 	case r.writing <- struct{}{}:
-		r.state, r.at = listed, time.Now()
+		r.wrote()
 		return true
 	default:
 		return false
 	}
 }
 
-// remove reports whether to delete the row now, because it has no waiter. An unwanted row is deleted at once. A row
-// that is kept for a waiter that returns is deleted when the parameter tick is true.
-func (r *row) remove(tick bool) bool {
-	due := r.state == unwanted || tick && (r.state == passedOver || r.state == expected)
-	if due {
-		r.state = deleting
-	}
-	return due
-}
+// wrote records that the row was written for its waiters, which puts it into the queue.
+func (r *row) wrote() { r.queued, r.at = true, time.Now() }
 
 // stale reports whether it is time to write the row again. Every second is often enough for a row whose waiter polls. If
 // the waiter relies on notifications, releases check whether its session lives, so the row is written less often.
-func (r *row) stale() bool { return !r.there || time.Since(r.at) >= listedEvery }
+func (r *row) stale() bool { return !r.confirmed || time.Since(r.at) >= listedEvery }
 
 // secondChance is the delay after which the second waiter of a queue sends a request, if it was not notified. The lock
 // was reserved for the first waiter for 50 ms.

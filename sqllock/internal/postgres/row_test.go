@@ -14,17 +14,12 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// in returns a row in the given state. If rows in that state have a waiter, the function also returns the waiter, and
-// counts in the result woken how often the waiter is woken.
-func in(state rowState) (r *row, w *waiter, woken *int) {
-	r, woken = newRow(driver.Key{Name: "a"}, ""), new(int)
+// waited returns a row with one waiter that was written, and counts in the result woken how often the waiter is woken.
+func waited() (r *row, w *waiter, woken *int) {
+	r, woken = newRow(driver.Key{Name: "a"}), new(int)
 	w = &waiter{func() { *woken++ }}
-	r.state = state
-	if r.hasWaiters() {
-		r.waiters[w] = struct{}{}
-	} else {
-		r.gone = make(chan struct{})
-	}
+	r.join(w)
+	r.wrote()
 	return r, w, woken
 }
 
@@ -37,125 +32,109 @@ func ended(c <-chan struct{}) bool {
 	}
 }
 
-// The states of a row change as the table in row.go says.
-func TestStatesOfARow(t *testing.T) {
-	events := map[string]func(*row, *waiter){
-		"is written":            func(r *row, _ *waiter) { r.wrote() },
-		"granted":               func(r *row, _ *waiter) { r.granted() },
-		"refused":               func(r *row, _ *waiter) { r.refused(false, false) },
-		"refused and not there": func(r *row, _ *waiter) { r.refused(true, false) },
-		"refused and there":     func(r *row, _ *waiter) { r.refused(true, true) },
-		"the last one leaves":   func(r *row, w *waiter) { r.leave(w) },
-		"somebody waits":        func(r *row, _ *waiter) { r.join(&waiter{func() {}}) },
-		"withdrawn":             func(r *row, _ *waiter) { r.forsake() },
-		"between two ticks":     func(r *row, _ *waiter) { r.remove(false) },
-		"at a tick": func(r *row, _ *waiter) {
-			if !r.refresh() {
-				r.remove(true)
-			}
-		},
-	}
-	for event, to := range map[string][]rowState{
-		//                       unwritten  listed  aside       passedOver  expected    unwanted
-		"is written":            {listed, listed, listed, passedOver, expected, unwanted, deleting},
-		"granted":               {aside, aside, aside, passedOver, passedOver, unwanted, deleting},
-		"refused":               {unwritten, listed, aside, unwanted, expected, unwanted, deleting},
-		"refused and not there": {unwritten, aside, aside, unwanted, expected, unwanted, deleting},
-		"refused and there":     {unwritten, listed, listed, expected, expected, unwanted, deleting},
-		"the last one leaves":   {unwanted, unwanted, passedOver, passedOver, expected, unwanted, deleting},
-		"somebody waits":        {unwritten, listed, aside, unwritten, listed, unwritten}, // no entry for deleting, because a new row replaces a row that is being deleted
-		"withdrawn":             {unwritten, listed, aside, passedOver, unwanted, unwanted, deleting},
-		"between two ticks":     {unwritten, listed, aside, passedOver, expected, deleting, deleting},
-		"at a tick":             {unwritten, listed, listed, deleting, deleting, deleting, deleting},
-	} {
-		for from, want := range to {
-			r, w, _ := in(rowState(from))
-			events[event](r, w)
-			assert.Equal(t, want, r.state, "%s from %d", event, from)
-		}
-	}
+// A write and a refused request put a row into the queue. A grant takes it out.
+func TestARowEntersAndLeavesTheQueue(t *testing.T) {
+	r, _, _ := waited()
+	assert.True(t, r.queued)
+	r.granted()
+	assert.False(t, r.queued)
+	r.refused(false)
+	assert.True(t, r.queued)
+	assert.False(t, r.confirmed, "a release at the same time may not have seen the row")
+	r.refused(true)
+	assert.True(t, r.confirmed)
+	r.granted()
+	assert.False(t, r.confirmed)
+	assert.True(t, r.refresh())
+	assert.True(t, r.queued)
+	assert.False(t, r.refresh(), "another statement writes the row")
 }
 
-// After a refusal, the process writes its row again only if no release can notify the row as it is.
-func TestARowIsWrittenAnew(t *testing.T) {
-	for from := unwritten; from <= deleting; from++ {
-		for _, looked := range []bool{false, true} {
-			r, _, _ := in(from)
-			assert.Equal(t, from == aside || from == listed && looked, r.refused(looked, false), "from %d, looked %t", from, looked)
-		}
-		r, _, _ := in(from)
-		assert.False(t, r.refused(true, true), "from %d", from)
-	}
-}
-
-// If a row was notified while it had no waiter, the next waiter that joins the row is woken. A waiter that joins a
-// row in the state expected does not write the row.
+// If a row was notified while it had no waiter, the next waiter that joins the row is woken. A waiter does not write
+// the row if a request of its own has put the row into the queue.
 func TestWhoComesBackToARow(t *testing.T) {
-	for from, writes := range map[rowState]bool{passedOver: true, expected: false, unwanted: true} {
-		r, _, _ := in(from)
-		gone := r.gone
+	for _, queued := range []bool{false, true} {
+		r, w, _ := waited()
+		r.granted()
+		require.False(t, r.leave(w))
+		if queued {
+			r.refused(false)
+		}
 		r.hear(heardCall, nil)
 		n := 0
-		assert.Equal(t, writes, r.join(&waiter{func() { n++ }}), "from %d", from)
-		assert.Equal(t, 1, n, "from %d", from)
-		assert.True(t, ended(gone), "from %d: somebody still waits for the deletion", from)
+		assert.Equal(t, !queued, r.join(&waiter{func() { n++ }}))
+		assert.Equal(t, 1, n)
+		assert.True(t, r.join(&waiter{func() { n++ }}), "the second waiter must know that the row was written")
+		assert.Equal(t, 1, n)
 	}
 }
 
-// The last waiter that leaves a row waits until the row is deleted, unless no release can notify the row any more.
+// When its last waiter leaves, a row is deleted at once, unless no release can choose it.
 func TestWhoLeavesARow(t *testing.T) {
-	for from, waits := range map[rowState]bool{unwritten: true, listed: true, aside: false} {
-		r, w, woken := in(from)
+	for _, queued := range []bool{false, true} {
+		r, w, woken := waited()
 		second := &waiter{func() {}}
 		r.join(second)
-		require.Nil(t, r.leave(second), "another waits")
+		if !queued {
+			r.granted()
+		}
+		require.False(t, r.leave(second), "another waits")
 		r.hear(heardGrant, nil)
 		assert.Equal(t, 1, *woken)
-		assert.Equal(t, waits, r.leave(w) != nil, "from %d", from)
+		assert.Equal(t, queued, r.leave(w))
 		assert.Equal(t, heardNothing, r.heard, "what was said to who has left")
 	}
 }
 
-// A waiter that withdraws its request waits until no release can grant it, even if the row is being deleted already.
+// A waiter that withdraws its request before it has called Notify waits until no release can choose its row.
 func TestWhoWithdrawsWaitsForTheDeletion(t *testing.T) {
-	for from := unwritten; from <= deleting; from++ {
-		r, _, _ := in(from)
-		assert.Equal(t, from >= expected, r.forsake() != nil, "from %d", from)
-	}
+	r, w, _ := waited()
+	s := &waiters{rows: map[driver.Key]*row{r.key: r}}
+	assert.Nil(t, s.forsake(r.key), "somebody waits")
+	r.granted()
+	assert.Nil(t, s.leave(r, w))
+	assert.Nil(t, s.forsake(r.key), "no release chooses it")
+	r.refused(false)
+	gone := s.forsake(r.key)
+	require.NotNil(t, gone)
+	assert.Nil(t, s.forsake(r.key))
+	due, idle := s.due(false, true, nil)
+	assert.Equal(t, []*row{r}, due.remove)
+	assert.False(t, idle)
+	assert.False(t, ended(gone))
 }
 
-// A release can still notify a row that is being deleted. The next waiter gets a new row in its place. A release by
-// this process does not choose the old row, and a notification for the old row wakes the new waiter.
+// A row without waiters is deleted at the next tick. A row that is being deleted gets no waiter: the next waiter gets a
+// new row.
 func TestTheRowBesideOneThatIsBeingDeleted(t *testing.T) {
 	var s waiters
 	s.listener.state = listenPolling // prevents the start of a listener
 	key := driver.Key{Name: "a"}
 	first := &waiter{func() {}}
-	dying, _, _ := s.join(key, first)
-	gone := s.leave(dying, first)
-	w, idle := s.due(false, true, func() {})
-	require.False(t, idle)
-	require.Equal(t, []*row{dying}, w.remove)
-
-	woken := 0
-	next, write, fresh := s.join(key, &waiter{func() { woken++ }})
-	assert.True(t, write && fresh && next != dying)
+	dying, _ := s.join(key, first)
+	dying.granted()
+	assert.Nil(t, s.leave(dying, first))
 	pass, crowded := s.released(key)
 	assert.Equal(t, dying.id, pass)
 	assert.True(t, crowded)
-	s.hear(dying.id, heardCall)
-	assert.Equal(t, 1, woken)
+	w, idle := s.due(false, true, nil)
+	assert.Empty(t, w.remove)
+	assert.False(t, idle)
+	w, idle = s.due(true, true, nil)
+	assert.Equal(t, []*row{dying}, w.remove)
+	assert.False(t, idle)
 
-	s.done(w)
-	assert.True(t, ended(gone))
-	s.hear(dying.id, heardCall) // delivers a notification that was sent before the deletion
-	assert.Equal(t, 2, woken)
+	next, write := s.join(key, &waiter{func() {}})
+	assert.True(t, write && next != dying)
+	pass, crowded = s.released(key)
+	assert.Empty(t, pass)
+	assert.True(t, crowded)
 }
 
 // A row that is the second of the queue wakes its waiters only after a while, and not if it is notified before.
 func TestTheSecondWaiterIsWokenLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, _, woken := in(listed)
+		r, _, woken := waited()
 		s := &waiters{rows: map[driver.Key]*row{r.key: r}}
 		times := func() int {
 			synctest.Wait()

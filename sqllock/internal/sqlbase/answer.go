@@ -53,7 +53,6 @@ type Answer struct {
 	holder, note  string
 	since, freeIn int64
 	Ahead         int    // how many waiters have waited longer than this one, as far as the store knows
-	Missed        string // the id of a waiter that missed its reservation; set only if another waiter is granted the lock
 	Pending       bool   // true if a later release may grant the request
 	Done          string // the last recorded tick; set only if the lock was granted
 	Readers       int    // how many shares of the lock exist

@@ -12,7 +12,7 @@ import (
 )
 
 // besideLimit bounds lookBeside, which needs a second connection.
-const besideLimit = 250 * time.Millisecond
+const besideLimit = time.Second
 
 // LockInTx locks key by taking the file's write lock in tx. A transaction that began with BEGIN IMMEDIATE already has
 // the write lock.

@@ -3,26 +3,12 @@
 package guard
 
 import (
-	"go/build"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// The guard runs before most packages of the stores are initialized. This needs a package that imports only the standard
-// library.
-func TestOnlyTheStandardLibrary(t *testing.T) {
-	t.Parallel()
-	p, err := build.ImportDir(".", 0)
-	require.NoError(t, err)
-	for _, path := range p.Imports {
-		first, _, _ := strings.Cut(path, "/")
-		require.NotContains(t, first, ".", path)
-	}
-}
 
 // The guard removes the folder of the socket. If the folder has a file that rowlock did not make, it stays.
 func TestOnlyTheSocketIsRemoved(t *testing.T) {

@@ -2,9 +2,9 @@
 -- queue is a linked list in the lock's hash, so each step takes constant time for any number of waiters. The field
 -- "queue" holds the ids of the first and the last waiter, the count of waiters, and the number of the newest waiter.
 -- The field "w:ID" describes the waiter with this id. It holds the ids of the waiters before and behind it, or '-' if
--- there is none. It also holds the waiter's number, and by when its next request is due, in microseconds. If there are no
--- waiters, these fields do not exist. The function queue returns the functions that a script may call. They are defined
--- inside queue, so that a script which needs no queue spends no time on them.
+-- there is none. It also holds the waiter's number, and until when the waiter counts as alive, in microseconds. If there
+-- are no waiters, these fields do not exist. The function queue returns the functions that a script may call. They are
+-- defined inside queue, so that a script which needs no queue spends no time on them.
 local function queue()
     local function waiter(key, id)
         local entry = redis.call('HMGET', key, 'w:' .. id)[1]
@@ -13,8 +13,8 @@ local function queue()
         end
     end
 
-    local function put(key, id, before, behind, number, seen)
-        redis.call('HSET', key, 'w:' .. id, before .. ' ' .. behind .. ' ' .. number .. ' ' .. seen)
+    local function put(key, id, before, behind, number, alive_until)
+        redis.call('HSET', key, 'w:' .. id, before .. ' ' .. behind .. ' ' .. number .. ' ' .. alive_until)
     end
 
     -- ends returns the ids of the first and the last waiter, the count of waiters, and the number of the newest waiter.
@@ -59,20 +59,20 @@ local function queue()
         return true
     end
 
-    -- A waiter sends a request every 20 seconds at the latest. It counts as dead 3 seconds after the next request was due.
-    local patience = 22000000
-    local function dead(seen, now) return now - seen >= 3000000 end
+    -- A waiter sends a request every 20 seconds at the latest. It counts as dead 25 seconds after its last request.
+    local patience = 25000000
+    local function dead(alive_until, now) return now - alive_until >= 0 end
 
     -- join records that a waiter has sent a request, appends the waiter if it is not in the queue, and returns how many waiters are
     -- before it. Before appending, join removes dead waiters at the end, so that processes that crash one after the other
     -- do not fill the queue. If the queue has ten thousand waiters, join does not append a further waiter, which then has
     -- to poll.
     local function join(key, id, now)
-        local seen = string.format('%.0f', now + patience)
+        local alive_until = string.format('%.0f', now + patience)
         local before, behind, number = waiter(key, id)
         local first, last, count, given = ends(key)
         if before then
-            put(key, id, before, behind, number, seen)
+            put(key, id, before, behind, number, alive_until)
         else
             while count > 0 do
                 local _, _, _, at = waiter(key, last)
@@ -92,7 +92,7 @@ local function queue()
                 local b, _, n, s = waiter(key, last)
                 put(key, last, b, id, n, s)
             end
-            put(key, id, last, '-', number, seen)
+            put(key, id, last, '-', number, alive_until)
             count = count + 1
             set_ends(key, first, id, count, number)
         end
@@ -106,8 +106,8 @@ local function queue()
     local function notify(key, channel, now, anywhere)
         local first, _, count = ends(key)
         while count > 0 do
-            local _, _, _, seen = waiter(key, first)
-            if not dead(seen, now) then
+            local _, _, _, alive_until = waiter(key, first)
+            if not dead(alive_until, now) then
                 local heard = redis.pcall('PUBLISH', channel .. first, key)
                 if type(heard) ~= 'number' then
                     return '' -- the account may not publish, so waiters poll

@@ -1,6 +1,6 @@
--- Parameters: $1 namespace; $2 name; $3 nonce; $4 holder; $5 note; $6 TTL, $7 minimum hold and $8 hand-over delay, all three in microseconds.
--- Result: one row, or no row if the meta row is missing: verdict ('granted', or the reason why the lock was not granted); the token of this grant, or else of the lock's last grant; the holder and note of the last grant before this statement; if the lock was not granted, the microseconds since that last grant and until the lock is free, else 0 and 0; if the lock was granted, the last recorded tick, else an empty text; if the lock was not granted, the number of its shares that have not expired, else 0.
--- Promise: is one statement. It waits for at most 25 ms, and only for another transaction that inserts a row of the same name. It writes nothing unless it grants the lock. A grant is durable.
+-- Parameters: $1 namespace; $2 name; $3 nonce; $4 holder; $5 note; $6 TTL, $7 minimum hold and $8 hand-over delay, all three in microseconds; $9 the id of the waiter's row, or NULL; $10 the channel on which the process listens, or an empty text.
+-- Result: one row, or no row if the meta row is missing: verdict ('granted', or the reason why the lock was not granted); the token of this grant, or else of the lock's last grant; the holder and note of the last grant before this statement; if the lock was not granted, the microseconds since that last grant and until the lock is free, else 0 and 0; if the lock was granted, the last recorded tick, else an empty text; if the lock was not granted, the number of its shares that have not expired, else 0; how many waiters have waited longer; whether the waiter's row was in the queue before this statement.
+-- Promise: is one statement. It waits for at most 25 ms, and only for another transaction that inserts a row of the same name. It writes nothing in the lock's row unless it grants the lock. If the request is refused, the statement puts the waiter's row into the queue, and records the request there, so that a release may grant it. Without a channel it records no request. A lock that is reserved for this waiter is granted to it. A grant is durable.
 WITH seen AS MATERIALIZED (
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
@@ -18,7 +18,8 @@ WITH seen AS MATERIALIZED (
       FROM seen s
       JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
      WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
-       AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid)
+       AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid
+            OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid)
        FOR UPDATE OF l SKIP LOCKED
 ), unpruned AS MATERIALIZED (
     -- Prune may have deleted the name's row a moment ago, and raised the floor to that row's token. This statement's
@@ -50,6 +51,16 @@ WITH seen AS MATERIALIZED (
       FROM locked k
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token, l.done
+), queued AS (
+    UPDATE rowlock_lease_waiter w
+       SET callable = true, since = CASE WHEN w.callable THEN w.since ELSE clock_timestamp() END,
+           alive_until = greatest(w.alive_until, clock_timestamp() + interval '3 seconds'), channel = $10::text,
+           nonce = CASE WHEN $10::text <> '' THEN $3::text::uuid END,
+           holder = $4::text, note = $5::text, ttl_us = $6::bigint, min_hold_us = $7::bigint, handover_us = $8::bigint
+      FROM seen s
+     WHERE s.token IS NOT NULL AND NOT EXISTS (SELECT FROM locked)
+       AND w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
+       AND (NOT w.callable OR $10::text <> '' AND w.nonce IS DISTINCT FROM $3::text::uuid)
 ), inserted AS (
     INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
     SELECT $1::text, $2::text,
@@ -63,10 +74,19 @@ WITH seen AS MATERIALIZED (
  RETURNING l.token
 ), granted AS (
     SELECT token, done FROM won UNION ALL SELECT token, NULL FROM inserted
+), moved AS (
+    -- The grant takes the waiter out of the queue and withdraws the recorded request, even if the lock's row was pruned
+    -- meanwhile. It also takes out a waiter that has missed its reservation, because its process may have died. The next
+    -- refused request of a process puts its row back, at the end of the queue.
+    UPDATE rowlock_lease_waiter w
+       SET callable = false, nonce = NULL
+      FROM granted, seen s
+     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id IN ($9::text::uuid, s.reserved_for)
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN NOT s.same_epoch THEN 'epoch'
-            WHEN s.held_until > s.now AND s.nonce IS DISTINCT FROM $3::text::uuid THEN
+            WHEN s.held_until > s.now AND s.nonce IS DISTINCT FROM $3::text::uuid
+                 AND (s.reserved_for = $9::text::uuid) IS NOT TRUE THEN
                  CASE WHEN s.reserved_for IS NOT NULL THEN 'reserved'
                       WHEN s.nonce IS NULL THEN 'min hold'
                       WHEN s.expires_at > s.now THEN 'leased'
@@ -83,5 +103,11 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             THEN (extract(epoch FROM greatest(s.held_until, s.quarantined_until, s.now) - s.now)::float8 * 1e6::float8)::bigint ELSE 0 END AS free_in_us,
        coalesce(g.done, '') AS done,
        CASE WHEN g.token IS NULL AND s.readers IS NOT NULL
-            THEN (SELECT count(*) FROM jsonb_each(s.readers) r WHERE r.value::bigint > (extract(epoch FROM s.now)::float8 * 1e6::float8)::bigint) ELSE 0 END AS readers
+            THEN (SELECT count(*) FROM jsonb_each(s.readers) r WHERE r.value::bigint > (extract(epoch FROM s.now)::float8 * 1e6::float8)::bigint) ELSE 0 END AS readers,
+       CASE WHEN g.token IS NULL AND $9::text IS NOT NULL
+            THEN (SELECT count(*)
+                    FROM rowlock_lease_waiter w
+                    JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
+                   WHERE w.namespace = $1::text AND w.name = $2::text AND (w.since < own.since OR NOT own.callable) AND w.callable AND w.alive_until > s.now) ELSE 0 END AS ahead,
+       EXISTS (SELECT FROM rowlock_lease_waiter w WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid AND w.callable) AS there
   FROM seen s LEFT JOIN granted g ON true

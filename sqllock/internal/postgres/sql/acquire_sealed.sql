@@ -1,8 +1,8 @@
--- Parameters: $1 to $8 as in acquire.sql; $9 the id of the waiter's row, or NULL; $10 the token domain of the lock; $11 the longest time to wait for the transactions of older holders, in milliseconds.
--- Result: the columns of acquire_waiting.sql, except that the last column tells whether the fence mark of the lock's own name now belongs to this grant.
--- Promise: is acquire.sql with the following differences. A lock that is reserved for this waiter is granted to it. A grant also raises the fence mark, if the mark's token is smaller and of the same domain, as raise.sql of package fence does. The mark is raised only after every transaction that has checked the mark has ended. While the statement waits, other processes are refused this lock as contended. Other locks are not affected.
+-- Parameters: $1 to $8 as in acquire.sql; $9 and $10 as in acquire.sql; $11 the token domain of the lock; $12 the longest time to wait for the transactions of older holders, in milliseconds.
+-- Result: the columns of acquire.sql, and whether the fence mark of the lock's own name now belongs to this grant.
+-- Promise: is acquire.sql with the following differences. If the lock has no row, the verdict is 'missing'. A refused request puts the waiter's row into the queue, but is not recorded there. A grant also raises the fence mark, if the mark's token is smaller and of the same domain, as raise.sql of package fence does. The mark is raised only after every transaction that has checked the mark has ended. While the statement waits, other processes are refused this lock as contended. Other locks are not affected.
 WITH seen AS MATERIALIZED (
-    -- The comments in acquire.sql and acquire_waiting.sql explain the parts that have no comment here.
+    -- The comments in acquire.sql explain the parts that have no comment here.
     SELECT m.floor,
            rowlock_lease_same_epoch(m.epoch) AS same_epoch,
            m.longest_ttl_us >= greatest($6::bigint + $8::bigint, $7::bigint) AS ttl_known,
@@ -16,7 +16,7 @@ WITH seen AS MATERIALIZED (
     SELECT l.nonce = $3::text::uuid AS same, l.acquired_at,
            CASE WHEN l.nonce = $3::text::uuid THEN l.token
                 ELSE greatest(l.token + 1, s.floor + 1, (extract(epoch FROM clock_timestamp())::float8 * 1e6::float8)::bigint) END AS token,
-           set_config('lock_timeout', ($11::bigint)::text, true),
+           set_config('lock_timeout', ($12::bigint)::text, true),
            CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
       FROM seen s
       JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
@@ -24,15 +24,6 @@ WITH seen AS MATERIALIZED (
        AND (l.held_until <= clock_timestamp() OR l.nonce = $3::text::uuid
             OR l.nonce IS NULL AND l.reserved_for = $9::text::uuid)
        FOR UPDATE OF l SKIP LOCKED
-), unpruned AS MATERIALIZED (
-    SELECT m.floor, clock_timestamp() AS now,
-           set_config('lock_timeout', '25ms', true),
-           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
-      FROM seen s
-      JOIN rowlock_lease_meta m ON m.id = 1
-     WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
-       AND s.token IS NULL
-       FOR SHARE OF m SKIP LOCKED
 ), turn AS MATERIALIZED (
     -- This lock blocks later checks of the fence mark: see check.sql of package fence.
     SELECT k.token, pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
@@ -42,7 +33,7 @@ WITH seen AS MATERIALIZED (
 ), raised AS (
     -- A mark with a larger token does not change. The lock is granted nevertheless, and the guard then refuses the grant.
     INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
-    SELECT $1::text, $2::text, k.token, $3::text::uuid, $10::text, clock_timestamp()
+    SELECT $1::text, $2::text, k.token, $3::text::uuid, $11::text, clock_timestamp()
       FROM turn k
         ON CONFLICT (namespace, resource) DO UPDATE
        SET token = excluded.token, nonce = excluded.nonce, domain = excluded.domain, sealed_at = clock_timestamp()
@@ -71,32 +62,17 @@ WITH seen AS MATERIALIZED (
       FROM locked k, drained d
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token, l.done, d.sealed
-), inserted AS (
-    INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
-    SELECT $1::text, $2::text,
-           greatest(u.floor + 1, (extract(epoch FROM u.now)::float8 * 1e6::float8)::bigint),
-           $3::text::uuid, $4::text, $5::text,
-           u.now,
-           u.now + $6::bigint::float8 * interval '1 microsecond',
-           u.now + greatest($6::bigint + $8::bigint, $7::bigint)::float8 * interval '1 microsecond'
-      FROM unpruned u
-        ON CONFLICT (namespace, name) DO NOTHING
- RETURNING l.token
-), begun AS (
-    -- This insert must not wait, because the statement has locked the floor, which all locks share. If the lock had no
-    -- row but its name has a fence mark, the guard raises the mark later.
-    INSERT INTO rowlock_lease_fence AS f (namespace, resource, token, nonce, domain, sealed_at)
-    SELECT $1::text, $2::text, i.token, $3::text::uuid, $10::text, clock_timestamp()
-      FROM inserted i
-        ON CONFLICT (namespace, resource) DO NOTHING
- RETURNING f.token
-), granted AS (
-    SELECT token, done, sealed FROM won UNION ALL SELECT token, NULL, EXISTS (SELECT FROM begun) FROM inserted
+), queued AS (
+    UPDATE rowlock_lease_waiter w
+       SET callable = true, since = clock_timestamp(), alive_until = greatest(w.alive_until, clock_timestamp() + interval '3 seconds'), channel = $10::text
+      FROM seen s
+     WHERE s.token IS NOT NULL AND NOT EXISTS (SELECT FROM locked)
+       AND w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid AND NOT w.callable
 ), moved AS (
     UPDATE rowlock_lease_waiter w
-       SET since = clock_timestamp(), callable = false, nonce = NULL
-      FROM granted
-     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid
+       SET callable = false, nonce = NULL
+      FROM won, seen s
+     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id IN ($9::text::uuid, s.reserved_for)
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             WHEN NOT s.same_epoch THEN 'epoch'
@@ -108,6 +84,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
                       ELSE 'handover' END
             WHEN s.quarantined_until > s.now THEN 'quarantine'
             WHEN NOT s.ttl_known THEN 'ttl'
+            WHEN s.token IS NULL THEN 'missing'
             ELSE 'contended' END AS verdict,
        coalesce(g.token, s.token, 0) AS token,
        coalesce(s.holder, '') AS holder,
@@ -123,7 +100,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN 'granted'
             THEN (SELECT count(*)
                     FROM rowlock_lease_waiter w
                     JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $9::text::uuid
-                   WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.callable AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
-       CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $9::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed,
+                   WHERE w.namespace = $1::text AND w.name = $2::text AND (w.since < own.since OR NOT own.callable) AND w.callable AND w.alive_until > s.now) ELSE 0 END AS ahead,
+       EXISTS (SELECT FROM rowlock_lease_waiter w WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $9::text::uuid AND w.callable) AS there,
        coalesce(g.sealed, false) AS sealed
-  FROM seen s LEFT JOIN granted g ON true
+  FROM seen s LEFT JOIN won g ON true

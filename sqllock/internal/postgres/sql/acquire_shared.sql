@@ -1,6 +1,6 @@
--- Parameters: $1 namespace; $2 name; $3 nonce; $4 holder; $5 note; $6 TTL in microseconds; $7 the id of the waiter's row, or NULL.
--- Result: the columns of acquire.sql, and then: how many waiters have waited longer; the id of the waiter that missed its reservation of the lock, or an empty text.
--- Promise: grants a share and keeps the other shares that have not expired, or writes nothing. The first share raises the token, and later shares join. A share joins only if no writer waits. A lock that is reserved for this waiter is granted to it. A grant notifies the next waiter. The statement waits for at most 1 s for the row of a shared lock, and for at most 100 ms for any other row. A grant is durable.
+-- Parameters: $1 namespace; $2 name; $3 nonce; $4 holder; $5 note; $6 TTL in microseconds; $7 the id of the waiter's row, or NULL; $8 the channel on which the process listens, or an empty text.
+-- Result: the columns of acquire.sql.
+-- Promise: grants a share and keeps the other shares that have not expired, or writes nothing. If the lock has no row, the verdict is 'missing'. The first share raises the token, and later shares join. A share joins only if no writer waits. A refused request puts the waiter's row into the queue, but is not recorded there. A lock that is reserved for this waiter is granted to it. A grant notifies the next waiter. The statement waits for at most 1 s for the row of a shared lock, and for at most 100 ms for any other row. A grant is durable.
 WITH seen AS MATERIALIZED (
     -- The comments in acquire.sql explain the parts that have no comment here. A transaction can lock the row of a free
     -- lock for a long time, but not the row of a shared lock. If all shares have expired, the lock is free.
@@ -11,7 +11,7 @@ WITH seen AS MATERIALIZED (
            l.token, l.nonce, l.holder, l.note, l.acquired_at, l.expires_at, l.held_until, l.reserved_for, l.readers, l.writer_until,
            (l.readers ->> $3::text IS NOT NULL AND l.held_until > clock_timestamp()
             OR l.nonce IS NULL AND l.reserved_for = $7::text::uuid) IS TRUE AS ahead_of_writers,
-           set_config('lock_timeout', CASE WHEN l.readers IS NOT NULL AND l.held_until > clock_timestamp() THEN '1s' WHEN l.token IS NULL THEN '25ms' ELSE '100ms' END, true),
+           set_config('lock_timeout', CASE WHEN l.readers IS NOT NULL AND l.held_until > clock_timestamp() THEN '1s' ELSE '100ms' END, true),
            clock_timestamp() AS now
       FROM rowlock_lease_meta m
       LEFT JOIN rowlock_lease l ON l.namespace = $1::text AND l.name = $2::text
@@ -50,17 +50,6 @@ WITH seen AS MATERIALIZED (
            SELECT jsonb_object_agg(r.key, r.value) AS shares, max(r.value::bigint) AS last
              FROM jsonb_each(e.readers) r
             WHERE r.key <> $3::text AND r.value::bigint > e.now_us) o
-), unpruned AS MATERIALIZED (
-    SELECT m.floor, clock_timestamp() AS now,
-           CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
-      FROM seen s
-      JOIN rowlock_lease_meta m ON m.id = 1
-     WHERE s.same_epoch AND s.ttl_known AND s.quarantined_until <= s.now
-       AND s.token IS NULL
-       FOR SHARE OF m SKIP LOCKED
-), began AS MATERIALIZED (
-    SELECT t.now, t.now_us, greatest(t.floor + 1, t.now_us) AS token
-      FROM (SELECT u.floor, u.now, (extract(epoch FROM u.now)::float8 * 1e6::float8)::bigint AS now_us FROM unpruned u) t
 ), won AS (
     UPDATE rowlock_lease l
        SET token = k.token,
@@ -75,25 +64,18 @@ WITH seen AS MATERIALIZED (
       FROM shared k
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token, l.done, k.again
-), inserted AS (
-    INSERT INTO rowlock_lease AS l (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until, readers)
-    SELECT $1::text, $2::text, b.token,
-           ('0000000000000000' || lpad(to_hex(b.token), 16, '0'))::uuid, $4::text, $5::text,
-           b.now,
-           timestamptz 'epoch' + (b.now_us + $6::bigint)::float8 * interval '1 microsecond',
-           timestamptz 'epoch' + (b.now_us + $6::bigint)::float8 * interval '1 microsecond',
-           pg_catalog.jsonb_build_object($3::text, b.now_us + $6::bigint)
-      FROM began b
-        ON CONFLICT (namespace, name) DO NOTHING
- RETURNING l.token
-), granted AS (
-    SELECT token, done, again FROM won UNION ALL SELECT token, NULL, false FROM inserted
-), moved AS (
-    -- A comment in acquire_waiting.sql explains this update.
+), queued AS (
     UPDATE rowlock_lease_waiter w
-       SET since = clock_timestamp(), callable = false, nonce = NULL
-      FROM granted
-     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $7::text::uuid
+       SET callable = true, since = clock_timestamp(), alive_until = greatest(w.alive_until, clock_timestamp() + interval '3 seconds'), channel = $8::text
+      FROM seen s
+     WHERE s.token IS NOT NULL AND NOT EXISTS (SELECT FROM locked)
+       AND w.namespace = $1::text AND w.name = $2::text AND w.id = $7::text::uuid AND NOT w.callable
+), moved AS (
+    -- A comment in acquire.sql explains this update.
+    UPDATE rowlock_lease_waiter w
+       SET callable = false, nonce = NULL
+      FROM won, seen s
+     WHERE w.namespace = $1::text AND w.name = $2::text AND w.id IN ($7::text::uuid, s.reserved_for)
 )
 SELECT CASE WHEN g.token IS NOT NULL THEN
                  -- A notified reader joins, and notifies the next waiter. A notified writer makes later readers wait.
@@ -102,7 +84,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN
                        FROM (SELECT w.channel, w.id
                                FROM rowlock_lease_waiter w
                               WHERE w.namespace = $1::text AND w.name = $2::text
-                                AND w.callable AND w.seen_at > s.now - interval '3 seconds' AND (w.seen_at <= s.now OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint))) AND w.channel <> '' AND w.id IS DISTINCT FROM $7::text::uuid
+                                AND w.callable AND w.alive_until > s.now AND (w.alive_until <= s.now + interval '3 seconds' OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint))) AND w.channel <> '' AND w.id IS DISTINCT FROM $7::text::uuid
                               ORDER BY w.since
                               LIMIT 1) n), '') END
             WHEN NOT s.same_epoch THEN 'epoch'
@@ -114,6 +96,7 @@ SELECT CASE WHEN g.token IS NOT NULL THEN
                       ELSE 'handover' END
             WHEN s.quarantined_until > s.now THEN 'quarantine'
             WHEN NOT s.ttl_known THEN 'ttl'
+            WHEN s.token IS NULL THEN 'missing'
             WHEN s.writer_until > s.now AND NOT s.ahead_of_writers THEN 'reserved'
             ELSE 'contended' END AS verdict,
        coalesce(g.token, s.token, 0) AS token,
@@ -130,6 +113,6 @@ SELECT CASE WHEN g.token IS NOT NULL THEN
             THEN (SELECT count(*)
                     FROM rowlock_lease_waiter w
                     JOIN rowlock_lease_waiter own ON own.namespace = w.namespace AND own.name = w.name AND own.id = $7::text::uuid
-                   WHERE w.namespace = $1::text AND w.name = $2::text AND w.since < own.since AND w.callable AND w.seen_at > s.now - interval '3 seconds') ELSE 0 END AS ahead,
-       CASE WHEN g.token IS NOT NULL AND s.reserved_for IS DISTINCT FROM $7::text::uuid THEN coalesce(s.reserved_for::text, '') ELSE '' END AS missed
-  FROM seen s LEFT JOIN granted g ON true
+                   WHERE w.namespace = $1::text AND w.name = $2::text AND (w.since < own.since OR NOT own.callable) AND w.callable AND w.alive_until > s.now) ELSE 0 END AS ahead,
+       EXISTS (SELECT FROM rowlock_lease_waiter w WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $7::text::uuid AND w.callable) AS there
+  FROM seen s LEFT JOIN won g ON true

@@ -40,9 +40,9 @@ WITH seen AS MATERIALIZED (
      WHERE l.namespace = $1::text AND l.name = $2::text
  RETURNING l.token
 ), moved AS (
-    -- A comment in acquire_waiting.sql explains this update.
+    -- A comment in acquire.sql explains this update.
     UPDATE rowlock_lease_waiter w
-       SET since = k.now, callable = false, nonce = NULL
+       SET callable = false, nonce = NULL
       FROM locked k
      WHERE w.namespace = $1::text AND w.name = $2::text AND w.id = $12::text::uuid AND w.callable
 )

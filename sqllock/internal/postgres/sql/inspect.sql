@@ -17,6 +17,6 @@ SELECT l.namespace, l.name,
        (SELECT count(*)
           FROM rowlock_lease_waiter w
          WHERE w.namespace = l.namespace AND w.name = l.name
-           AND w.callable AND w.seen_at > c.now - interval '3 seconds' AND (w.seen_at <= c.now OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))) AS waiters
+           AND w.callable AND w.alive_until > c.now AND (w.alive_until <= c.now + interval '3 seconds' OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))) AS waiters
   FROM rowlock_lease l, (SELECT clock_timestamp() AS now) c
  WHERE l.namespace = $1::text AND l.name = $2::text

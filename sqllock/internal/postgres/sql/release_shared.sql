@@ -20,7 +20,7 @@ UPDATE rowlock_lease l
                (SELECT ARRAY[w.id::text, w.channel]
                   FROM rowlock_lease_waiter w
                  WHERE w.namespace = $1::text AND w.name = $2::text
-                   AND w.callable AND w.seen_at > clock_timestamp() - interval '3 seconds' AND (w.seen_at <= clock_timestamp() OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint))) AND w.id IS DISTINCT FROM $5::text::uuid
+                   AND w.callable AND w.alive_until > clock_timestamp() AND (w.alive_until <= clock_timestamp() + interval '3 seconds' OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint))) AND w.id IS DISTINCT FROM $5::text::uuid
                  ORDER BY w.since
                  LIMIT 1) AS waiter) b
  WHERE l.namespace = $1::text AND l.name = $2::text

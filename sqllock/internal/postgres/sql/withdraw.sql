@@ -1,5 +1,5 @@
 -- Parameters: $1 namespace; $2 name; $3 nonce.
--- Result: one row, 'withdrawn', if the request of this nonce was deposited in a waiter's row and was not granted, else no row.
+-- Result: one row, 'withdrawn', if the request of this nonce was recorded in a waiter's row and was not granted, else no row.
 -- Promise: no later release grants this request. The statement waits for at most 1 s. The commit needs no flush.
 UPDATE rowlock_lease_waiter w
    SET nonce = NULL

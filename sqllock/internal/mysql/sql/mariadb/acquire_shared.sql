@@ -12,7 +12,7 @@ UPDATE rowlock_lease AS l
        l.acquired_at = IF(l.readers IS NOT NULL AND l.held_until > UTC_TIMESTAMP(6), l.acquired_at, UTC_TIMESTAMP(6)),
        l.expires_at = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, IF(l.readers IS NULL, UTC_TIMESTAMP(6), l.held_until)),
        l.reserved_for = NULL,
-       l.next_seen_at = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = ?, UTC_TIMESTAMP(6), l.next_seen_at - INTERVAL (l.held_until <= UTC_TIMESTAMP(6)) SECOND),
+       l.next_until = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = ?, UTC_TIMESTAMP(6) + INTERVAL 35 SECOND, l.next_until - INTERVAL 12 * (l.held_until <= UTC_TIMESTAMP(6)) SECOND),
        l.waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', l.waiters), CONCAT(',', ?), x''), 2), x''),
        l.readers = IF(l.readers IS NOT NULL AND l.held_until > UTC_TIMESTAMP(6),
            JSON_SET(l.readers, CONVERT(? USING utf8mb4), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + CAST(? AS SIGNED)),

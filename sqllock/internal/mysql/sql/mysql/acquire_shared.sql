@@ -26,5 +26,5 @@ SELECT l.namespace, l.name, 0, x'', x'', l.acquired_at, l.expires_at, l.held_unt
        expires_at = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, IF(l.readers IS NULL, UTC_TIMESTAMP(6), l.held_until)),
        held_until = GREATEST(UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, IF(l.readers IS NULL, UTC_TIMESTAMP(6), l.held_until)),
        reserved_for = NULL,
-       next_seen_at = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = ?, UTC_TIMESTAMP(6), l.next_seen_at - INTERVAL (l.held_until <= UTC_TIMESTAMP(6)) SECOND),
+       next_until = IF(l.waiters IS NULL OR LEFT(l.waiters, 36) = ?, UTC_TIMESTAMP(6) + INTERVAL 35 SECOND, l.next_until - INTERVAL 12 * (l.held_until <= UTC_TIMESTAMP(6)) SECOND),
        waiters = NULLIF(SUBSTRING(REPLACE(CONCAT(',', l.waiters), CONCAT(',', ?), x''), 2), x'')

@@ -18,7 +18,7 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) */
   FROM (SELECT @@autocommit AS autocommit,
                l.nonce <=> ? AS begun,
                l.nonce = ? AND l.token = ? AND l.expires_at > UTC_TIMESTAMP(6) AS ours,
-               m.epoch = @@server_uuid AS same_epoch,
+               m.epoch = /*!80000 @@server_uuid */ /*M! CONCAT(@@server_id, '@', @@hostname, ':', @@port) */ AS same_epoch,
                m.longest_ttl_us >= ? AS ttl_known,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.quarantined_until) AS quarantine_us,
                TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.acquired_at + INTERVAL ? MICROSECOND) AS min_hold_us,

@@ -1,5 +1,5 @@
 -- Parameters: in this order: namespace in base64; 1 to list every namespace, else 0.
--- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last recorded tick, or an empty text; the number of shares; how many processes are in the queue, or 0 if the first of them has not confirmed in the last 3 s that it waits.
+-- Result: one row for each lock, ordered by namespace and name: namespace; name; state; token, holder and note of the current or last grant; the microseconds since that grant; the microseconds until the lease ends; the microseconds until the lock is free; the last recorded tick, or an empty text; the number of shares; how many processes are in the queue, or 0 if the first of them no longer counts as waiting.
 -- Promise: reads only, and waits for no other transaction. LIMIT overrides the session's sql_select_limit. The two comments override the session's sql_big_selects: MariaDB reads the first comment, MySQL the second.
 /*M! SET STATEMENT sql_big_selects = 1 FOR */
 SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
@@ -16,7 +16,7 @@ SELECT /*+ SET_VAR(lock_wait_timeout = 1) SET_VAR(sql_big_selects = 1) */
        (SELECT COUNT(*)
           FROM JSON_TABLE(JSON_EXTRACT(l.readers, _utf8mb4'$.*'), _utf8mb4'$[*]' COLUMNS (us BIGINT PATH _utf8mb4'$')) AS v
          WHERE v.us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) AS readers,
-       IF(l.waiters IS NOT NULL AND l.next_seen_at > UTC_TIMESTAMP(6) - INTERVAL 3 SECOND, (CHAR_LENGTH(l.waiters) + 1) DIV 37, 0) AS waiters
+       IF(l.waiters IS NOT NULL AND l.next_until > UTC_TIMESTAMP(6), (CHAR_LENGTH(l.waiters) + 1) DIV 37, 0) AS waiters
   FROM rowlock_lease AS l
  WHERE l.namespace = FROM_BASE64(?) OR ? = 1
  ORDER BY l.namespace, l.name

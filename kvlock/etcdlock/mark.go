@@ -9,8 +9,32 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// tick is the content of a lock's tick key. [driver.Grant].Done explains ticks. The key belongs to no lease, so it
-// outlives every session.
+// The marks of a lock are two keys beside its queue: its tick, and its epoch (see epoch.go). They belong to no lease.
+const (
+	tickMark  = "%done"
+	epochMark = "%epoch"
+)
+
+// marks returns the operation that reads the marks of a lock. It must be the last operation of its transaction, so that
+// marksOf finds its reply.
+func (b *Backend) marks(key driver.Key) clientv3.Op {
+	return clientv3.OpGet(b.tickKey(key), clientv3.WithRange(b.epochKey(key)+"\x00"))
+}
+
+// marksOf decodes the reply of the last operation, which reads the marks of a lock. A missing mark is zero.
+func (b *Backend) marksOf(reply *clientv3.TxnResponse) (t tick, epoch driver.Token) {
+	for _, kv := range reply.Responses[len(reply.Responses)-1].GetResponseRange().Kvs {
+		switch _, mark, _ := b.parse(string(kv.Key)); mark {
+		case tickMark:
+			t = parseTick(kv.Value)
+		case epochMark:
+			epoch = parseEpoch(kv)
+		}
+	}
+	return t, epoch
+}
+
+// tick is the content of a lock's tick key. [driver.Grant].Done explains ticks.
 type tick struct {
 	Done     string       `json:"done,omitempty"`
 	Token    driver.Token `json:"token,omitempty"`    // the token of the grant whose release recorded the tick
@@ -21,17 +45,6 @@ type tick struct {
 func (b *Backend) record(g driver.Grant) clientv3.Op {
 	text, _ := json.Marshal(tick{g.Done, g.Token, time.Now().Unix()}) // encoding a text and two numbers cannot fail
 	return clientv3.OpPut(b.tickKey(g.Key), string(text))
-}
-
-// recorded returns the operation that reads the tick of a lock. The function tickOf decodes its reply.
-func (b *Backend) recorded(key driver.Key) clientv3.Op { return clientv3.OpGet(b.tickKey(key)) }
-
-// tickOf decodes the reply of operation n, which reads a tick.
-func tickOf(reply *clientv3.TxnResponse, n int) (t tick) {
-	if kvs := reply.Responses[n].GetResponseRange().Kvs; len(kvs) > 0 {
-		t = parseTick(kvs[0].Value)
-	}
-	return t
 }
 
 // parseTick decodes the content of a tick key. It returns an empty tick for content that this package did not write.
