@@ -2,7 +2,6 @@ package redislock_test
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -101,33 +100,66 @@ const job = redislock.DefaultPrefix + ":job"
 // queued returns the number of waiters in the queue.
 func queued(tb testing.TB, c redis.UniversalClient) (count int) {
 	tb.Helper()
-	if queue := c.HGet(context.Background(), job, "queue").Val(); queue != "" {
-		_, err := fmt.Sscanf(queue, "%s %s %d", new(string), new(string), &count)
-		require.NoError(tb, err)
-	}
-	return count
+	return len(waiters(tb, c))
 }
 
-// waiters returns the names of the fields that describe waiters.
-func waiters(tb testing.TB, c redis.UniversalClient) (fields []string) {
+// waiters returns the ids of the waiters in the order of the queue, and checks that the fields of the queue agree.
+func waiters(tb testing.TB, c redis.UniversalClient) (ids []string) {
 	tb.Helper()
-	for _, field := range c.HKeys(context.Background(), job).Val() {
+	fields := c.HGetAll(context.Background(), job).Val()
+	entries := 0
+	for field := range fields {
 		if strings.HasPrefix(field, "w:") {
-			fields = append(fields, field)
+			entries++
 		}
 	}
-	return fields
+	queue, ok := fields["queue"]
+	if !ok {
+		require.Zero(tb, entries, "there is no queue")
+		return nil
+	}
+	words := strings.Fields(queue)
+	require.Len(tb, words, 5)
+	first, last, count := words[0], words[1], words[2]
+	if first == last {
+		require.Zero(tb, entries, "only one waiter")
+		ids = []string{first}
+	} else {
+		before, values := "-", []string{}
+		for id := first; id != "-"; {
+			entry := strings.Fields(fields["w:"+id])
+			require.Len(tb, entry, 3, id)
+			require.Equal(tb, before, entry[0], "before %s", id)
+			ids, values = append(ids, id), append(values, entry[2])
+			before, id = id, entry[1]
+		}
+		require.Equal(tb, last, before)
+		require.Equal(tb, entries, len(ids))
+		require.Equal(tb, words[3:], []string{values[0], values[len(values)-1]})
+	}
+	require.Equal(tb, count, strconv.Itoa(len(ids)))
+	return ids
 }
 
-// shiftLife shifts the time until which a waiter counts as alive by the given duration.
+// shiftLife shifts the time until which a waiter counts as alive by the given duration. The field "queue" repeats the
+// values of the first and the last waiter.
 func shiftLife(tb testing.TB, c redis.UniversalClient, waiter string, by time.Duration) {
 	tb.Helper()
-	parts := strings.Fields(c.HGet(context.Background(), job, waiter).Val())
-	require.Len(tb, parts, 4, "%s is not in the queue", waiter)
-	at, err := strconv.ParseInt(parts[3], 10, 64)
+	require.Contains(tb, waiters(tb, c), waiter, "not in the queue")
+	queue, entry := c.HGet(context.Background(), job, "queue").Val(), c.HGet(context.Background(), job, "w:"+waiter).Val()
+	value := strings.Fields(queue)[3]
+	if entry != "" {
+		value = strings.Fields(entry)[2]
+	}
+	number, alive, ok := strings.Cut(value, ":")
+	require.True(tb, ok)
+	at, err := strconv.ParseInt(alive, 10, 64)
 	require.NoError(tb, err)
-	parts[3] = strconv.FormatInt(at+by.Microseconds(), 10)
-	require.NoError(tb, c.HSet(context.Background(), job, waiter, strings.Join(parts, " ")).Err())
+	shifted := number + ":" + strconv.FormatInt(at+by.Microseconds(), 10)
+	require.NoError(tb, c.HSet(context.Background(), job, "queue", strings.ReplaceAll(queue, " "+value, " "+shifted)).Err())
+	if entry != "" {
+		require.NoError(tb, c.HSet(context.Background(), job, "w:"+waiter, strings.ReplaceAll(entry, value, shifted)).Err())
+	}
 }
 
 // stretch extends a reservation by an hour, because a slow machine may need more than the usual 50 ms.
