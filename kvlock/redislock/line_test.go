@@ -2,6 +2,7 @@ package redislock_test
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -97,68 +98,35 @@ func refused(tb testing.TB, b driver.Backend) *driver.Held {
 
 const job = redislock.DefaultPrefix + ":job"
 
+// waiters returns the ids of the waiters, in the order of the queue.
+func waiters(tb testing.TB, c redis.UniversalClient) []string {
+	tb.Helper()
+	ids, _ := listed(tb, c.HGetAll(context.Background(), job).Val(), "queue", "w:")
+	return ids
+}
+
 // queued returns the number of waiters in the queue.
-func queued(tb testing.TB, c redis.UniversalClient) (count int) {
+func queued(tb testing.TB, c redis.UniversalClient) int {
 	tb.Helper()
 	return len(waiters(tb, c))
 }
 
-// waiters returns the ids of the waiters in the order of the queue, and checks that the fields of the queue agree.
-func waiters(tb testing.TB, c redis.UniversalClient) (ids []string) {
-	tb.Helper()
-	fields := c.HGetAll(context.Background(), job).Val()
-	entries := 0
-	for field := range fields {
-		if strings.HasPrefix(field, "w:") {
-			entries++
-		}
-	}
-	queue, ok := fields["queue"]
-	if !ok {
-		require.Zero(tb, entries, "there is no queue")
-		return nil
-	}
-	words := strings.Fields(queue)
-	require.Len(tb, words, 5)
-	first, last, count := words[0], words[1], words[2]
-	if first == last {
-		require.Zero(tb, entries, "only one waiter")
-		ids = []string{first}
-	} else {
-		before, values := "-", []string{}
-		for id := first; id != "-"; {
-			entry := strings.Fields(fields["w:"+id])
-			require.Len(tb, entry, 3, id)
-			require.Equal(tb, before, entry[0], "before %s", id)
-			ids, values = append(ids, id), append(values, entry[2])
-			before, id = id, entry[1]
-		}
-		require.Equal(tb, last, before)
-		require.Equal(tb, entries, len(ids))
-		require.Equal(tb, words[3:], []string{values[0], values[len(values)-1]})
-	}
-	require.Equal(tb, count, strconv.Itoa(len(ids)))
-	return ids
-}
-
-// shiftLife shifts the time until which a waiter counts as alive by the given duration. The field "queue" repeats the
-// values of the first and the last waiter.
+// shiftLife shifts the time until which a waiter counts as alive by the given duration.
 func shiftLife(tb testing.TB, c redis.UniversalClient, waiter string, by time.Duration) {
 	tb.Helper()
-	require.Contains(tb, waiters(tb, c), waiter, "not in the queue")
-	queue, entry := c.HGet(context.Background(), job, "queue").Val(), c.HGet(context.Background(), job, "w:"+waiter).Val()
-	value := strings.Fields(queue)[3]
-	if entry != "" {
-		value = strings.Fields(entry)[2]
-	}
-	number, alive, ok := strings.Cut(value, ":")
+	fields := c.HGetAll(context.Background(), job).Val()
+	ids, values := listed(tb, fields, "queue", "w:")
+	i := slices.Index(ids, waiter)
+	require.GreaterOrEqual(tb, i, 0, "%s is not in the queue", waiter)
+	number, alive, ok := strings.Cut(values[i], ":")
 	require.True(tb, ok)
 	at, err := strconv.ParseInt(alive, 10, 64)
 	require.NoError(tb, err)
 	shifted := number + ":" + strconv.FormatInt(at+by.Microseconds(), 10)
-	require.NoError(tb, c.HSet(context.Background(), job, "queue", strings.ReplaceAll(queue, " "+value, " "+shifted)).Err())
-	if entry != "" {
-		require.NoError(tb, c.HSet(context.Background(), job, "w:"+waiter, strings.ReplaceAll(entry, value, shifted)).Err())
+	for _, name := range []string{"queue", "w:" + waiter} {
+		if fields[name] != "" {
+			require.NoError(tb, c.HSet(context.Background(), job, name, strings.ReplaceAll(fields[name], " "+values[i], " "+shifted)).Err())
+		}
 	}
 }
 

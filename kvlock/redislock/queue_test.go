@@ -82,6 +82,15 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 	g = all[2].take(t)
 	assert.Zero(t, queued(t, admin), "both dead waiters were removed from the queue")
 	require.NoError(t, all[2].Release(t.Context(), g))
+
+	g = redistest.Acquire(t, holder, redistest.Request("job"))
+	for _, p := range all[1:] {
+		p.ask(t)
+		shiftLife(t, admin, p.Waiter(), -25*time.Second)
+	}
+	require.NoError(t, holder.Release(t.Context(), g))
+	assert.Zero(t, queued(t, admin), "both dead waiters were removed from the queue")
+	require.NoError(t, holder.Release(t.Context(), redistest.Acquire(t, holder, redistest.Request("job"))))
 }
 
 // A notified waiter may not acquire the lock, for example because its process is suspended. It then delays the other
@@ -247,11 +256,11 @@ func TestAWaiterThatAsksAgainKeepsItsPlace(t *testing.T) {
 		g := redistest.Acquire(t, holder, redistest.Request("job"))
 		all := line(t, n, open)
 		for _, p := range all {
-			shiftLife(t, admin, p.Waiter(), -25*time.Second)
+			shiftLife(t, admin, p.Waiter(), -time.Hour)
 		}
 		for i, p := range slices.Backward(all) {
 			assert.Equal(t, i, p.ask(t).Ahead)
-			shiftLife(t, admin, p.Waiter(), time.Hour) // so that the waiter does not count as dead on a slow machine
+			shiftLife(t, admin, p.Waiter(), time.Minute) // so that the waiter does not count as dead on a slow machine
 		}
 		for _, p := range all {
 			require.NoError(t, holder.Release(t.Context(), g))

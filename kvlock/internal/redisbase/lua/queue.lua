@@ -43,22 +43,20 @@ local function queue(key, text)
     -- front that are dead or do not receive the notification. If the parameter anywhere is set (on a Cluster), every waiter
     -- that is not dead counts as notified, because it may be subscribed on another server.
     function list:notify(channel, now, anywhere)
-        while self.count > 0 do
+        local notified = ''
+        while self.count > 0 and notified == '' do
             local id = self.first
-            if not dead(id, now) then
-                local heard = redis.pcall('PUBLISH', channel .. id, key)
-                if type(heard) ~= 'number' then
-                    break -- the account may not publish, so waiters poll
-                end
-                if heard > 0 or anywhere then
-                    self:save()
-                    return id
-                end
+            local heard = not dead(id, now) and redis.pcall('PUBLISH', channel .. id, key)
+            if type(heard) == 'table' then
+                break -- an error: the account may not publish, so waiters poll
+            elseif heard and (heard > 0 or anywhere) then
+                notified = id
+            else
+                self:drop(id)
             end
-            self:drop(id)
         end
         self:save()
-        return ''
+        return notified
     end
 
     -- call notifies the first waiter, and removes it from the queue. If the waiter acquires the lock too late, its next
