@@ -6,5 +6,5 @@ func (b *Backend) SubscribeAgain() { b.wakes.ForgetRefusal() }
 // Refused returns the error with which the server refused a subscription of b.
 func (b *Backend) Refused() error { return b.wakes.Refused() }
 
-// Waiter returns the name of the field in the lock's hash that describes b as a waiter.
-func (b *Backend) Waiter() string { return "w:" + b.places.ID.String() }
+// Waiter returns the id of b as a waiter.
+func (b *Backend) Waiter() string { return b.places.ID.String() }

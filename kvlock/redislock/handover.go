@@ -8,7 +8,7 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 )
 
-var handOverScript = redisbase.LoadQueued(files, "hand_over")
+var handOverScript = redisbase.Load(files, "hand_over").WithLists()
 
 var _ driver.HandOverer = (*Backend)(nil)
 

@@ -2,7 +2,7 @@ package redislock_test
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -98,36 +98,36 @@ func refused(tb testing.TB, b driver.Backend) *driver.Held {
 
 const job = redislock.DefaultPrefix + ":job"
 
-// queued returns the number of waiters in the queue.
-func queued(tb testing.TB, c redis.UniversalClient) (count int) {
+// waiters returns the ids of the waiters, in the order of the queue.
+func waiters(tb testing.TB, c redis.UniversalClient) []string {
 	tb.Helper()
-	if queue := c.HGet(context.Background(), job, "queue").Val(); queue != "" {
-		_, err := fmt.Sscanf(queue, "%s %s %d", new(string), new(string), &count)
-		require.NoError(tb, err)
-	}
-	return count
+	ids, _ := listed(tb, c.HGetAll(context.Background(), job).Val(), "queue", "w:")
+	return ids
 }
 
-// waiters returns the names of the fields that describe waiters.
-func waiters(tb testing.TB, c redis.UniversalClient) (fields []string) {
+// queued returns the number of waiters in the queue.
+func queued(tb testing.TB, c redis.UniversalClient) int {
 	tb.Helper()
-	for _, field := range c.HKeys(context.Background(), job).Val() {
-		if strings.HasPrefix(field, "w:") {
-			fields = append(fields, field)
-		}
-	}
-	return fields
+	return len(waiters(tb, c))
 }
 
 // shiftLife shifts the time until which a waiter counts as alive by the given duration.
 func shiftLife(tb testing.TB, c redis.UniversalClient, waiter string, by time.Duration) {
 	tb.Helper()
-	parts := strings.Fields(c.HGet(context.Background(), job, waiter).Val())
-	require.Len(tb, parts, 4, "%s is not in the queue", waiter)
-	at, err := strconv.ParseInt(parts[3], 10, 64)
+	fields := c.HGetAll(context.Background(), job).Val()
+	ids, values := listed(tb, fields, "queue", "w:")
+	i := slices.Index(ids, waiter)
+	require.GreaterOrEqual(tb, i, 0, "%s is not in the queue", waiter)
+	number, alive, ok := strings.Cut(values[i], ":")
+	require.True(tb, ok)
+	at, err := strconv.ParseInt(alive, 10, 64)
 	require.NoError(tb, err)
-	parts[3] = strconv.FormatInt(at+by.Microseconds(), 10)
-	require.NoError(tb, c.HSet(context.Background(), job, waiter, strings.Join(parts, " ")).Err())
+	shifted := number + ":" + strconv.FormatInt(at+by.Microseconds(), 10)
+	for _, name := range []string{"queue", "w:" + waiter} {
+		if fields[name] != "" {
+			require.NoError(tb, c.HSet(context.Background(), job, name, strings.ReplaceAll(fields[name], " "+values[i], " "+shifted)).Err())
+		}
+	}
 }
 
 // stretch extends a reservation by an hour, because a slow machine may need more than the usual 50 ms.

@@ -14,7 +14,7 @@ const mostListed = 10_000
 // leaveLimit is the timeout of the request that removes a waiter from the queue.
 const leaveLimit = time.Second
 
-var leaveScript = redisbase.LoadQueued(files, "leave")
+var leaveScript = redisbase.Load(files, "leave").WithLists()
 
 // elsewhere returns "1" if a subscriber may be connected to a server that does not have the lock, which is possible on
 // a Cluster.

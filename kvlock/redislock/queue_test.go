@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,6 +82,15 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 	g = all[2].take(t)
 	assert.Zero(t, queued(t, admin), "both dead waiters were removed from the queue")
 	require.NoError(t, all[2].Release(t.Context(), g))
+
+	g = redistest.Acquire(t, holder, redistest.Request("job"))
+	for _, p := range all[1:] {
+		p.ask(t)
+		shiftLife(t, admin, p.Waiter(), -25*time.Second)
+	}
+	require.NoError(t, holder.Release(t.Context(), g))
+	assert.Zero(t, queued(t, admin), "both dead waiters were removed from the queue")
+	require.NoError(t, holder.Release(t.Context(), redistest.Acquire(t, holder, redistest.Request("job"))))
 }
 
 // A notified waiter may not acquire the lock, for example because its process is suspended. It then delays the other
@@ -237,6 +247,32 @@ func TestTheOrderSurvivesWaitersThatLeave(t *testing.T) {
 	assert.Empty(t, waiters(t, admin))
 }
 
+// If a waiter sends a request again, it keeps its place in the queue, and counts as alive for 25 more seconds.
+func TestAWaiterThatAsksAgainKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 4} {
+		open := opener(t, redistest.Start(t).Addr)
+		holder, admin := redislock.New(open()), open()
+		g := redistest.Acquire(t, holder, redistest.Request("job"))
+		all := line(t, n, open)
+		for _, p := range all {
+			shiftLife(t, admin, p.Waiter(), -time.Hour)
+		}
+		for i, p := range slices.Backward(all) {
+			assert.Equal(t, i, p.ask(t).Ahead)
+			shiftLife(t, admin, p.Waiter(), time.Minute) // so that the waiter does not count as dead on a slow machine
+		}
+		for _, p := range all {
+			require.NoError(t, holder.Release(t.Context(), g))
+			p.called(t)
+			stretch(t, admin)
+			g, holder = p.take(t), p.Backend
+		}
+		assert.Empty(t, waiters(t, admin))
+		require.NoError(t, holder.Release(t.Context(), g))
+	}
+}
+
 // A queue is bounded: if it has ten thousand waiters, a further waiter is not added and has to poll. Dead waiters at
 // the end of the queue are removed first.
 func TestTheQueueIsBounded(t *testing.T) {
@@ -246,28 +282,41 @@ func TestTheQueueIsBounded(t *testing.T) {
 	const most = 10_000
 	g := redistest.Acquire(t, redislock.New(admin), redistest.Request("job"))
 	p := line(t, 1, opener(t, addr))[0]
-	fill := func(age time.Duration) {
+	// fill fills the queue. All waiters are dead, except the first ones.
+	fill := func(alive int) {
 		t.Helper()
-		at := admin.Time(t.Context()).Val().Add(-age).UnixMicro()
+		now := admin.Time(t.Context()).Val()
 		_, err := admin.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
-			pipe.HDel(t.Context(), job, p.Waiter())
 			id := func(i int) string {
 				if i < 0 || i == most {
 					return "-"
 				}
 				return fmt.Sprint("id", i)
 			}
-			for i := range most {
-				pipe.HSet(t.Context(), job, "w:"+id(i), fmt.Sprintf("%s %s %d %d", id(i-1), id(i+1), i+1, at))
+			value := func(i int) string {
+				until := now.Add(-3 * time.Second)
+				if i < alive {
+					until = now.Add(time.Hour)
+				}
+				return fmt.Sprintf("%d:%d", i+1, until.UnixMicro())
 			}
-			return pipe.HSet(t.Context(), job, "queue", fmt.Sprintf("%s %s %d %d", id(0), id(most-1), most, most)).Err()
+			for i := range most {
+				pipe.HSet(t.Context(), job, "w:"+id(i), fmt.Sprintf("%s %s %s", id(i-1), id(i+1), value(i)))
+			}
+			pipe.HDel(t.Context(), job, "w:"+p.Waiter())
+			return pipe.HSet(t.Context(), job, "queue", fmt.Sprintf("%s %s %d %s %s", id(0), id(most-1), most, value(0), value(most-1))).Err()
 		})
 		require.NoError(t, err)
 	}
-	fill(-time.Hour)
-	assert.Equal(t, most, p.ask(t).Ahead)
+	fill(most)
+	held := p.ask(t)
+	assert.Equal(t, most, held.Ahead)
+	assert.False(t, held.Listed)
 	assert.Len(t, waiters(t, admin), most)
-	fill(3 * time.Second)
+	fill(2)
+	assert.Equal(t, 2, p.ask(t).Ahead)
+	assert.Equal(t, []string{"id0", "id1", p.Waiter()}, waiters(t, admin))
+	fill(0)
 	assert.Zero(t, p.ask(t).Ahead)
 	assert.Equal(t, []string{p.Waiter()}, waiters(t, admin))
 	require.NoError(t, p.Release(t.Context(), g))

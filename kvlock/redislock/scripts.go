@@ -10,11 +10,11 @@ import (
 var files embed.FS
 
 var (
-	acquireScript      = redisbase.LoadQueued(files, "acquire").WithShares().WithRecord()
-	acquireShareScript = redisbase.LoadQueued(files, "acquire_shared").WithShares().WithRecord()
-	renewScript        = redisbase.Load(files, "renew").WithShares()
-	releaseScript      = redisbase.LoadQueued(files, "release").WithShares().WithRecord()
-	forceReleaseScript = redisbase.Load(files, "force_release").WithShares()
+	acquireScript      = redisbase.Load(files, "acquire").WithLists().WithRecord()
+	acquireShareScript = redisbase.Load(files, "acquire_shared").WithLists().WithRecord()
+	renewScript        = redisbase.Load(files, "renew").WithLists()
+	releaseScript      = redisbase.Load(files, "release").WithLists().WithRecord()
+	forceReleaseScript = redisbase.Load(files, "force_release").WithLists()
 )
 
 // recorded returns the keys for a script that uses one lock and the server's record.

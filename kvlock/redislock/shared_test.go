@@ -134,13 +134,16 @@ func TestSharesExpire(t *testing.T) {
 	require.ErrorIs(t, b.Release(ctx, grants[3]), driver.ErrNotHeld)
 	require.NoError(t, b.Release(ctx, g))
 
-	old := redistest.Acquire(t, b, share(time.Minute))
+	redistest.Acquire(t, b, share(time.Minute))
+	redistest.Acquire(t, b, share(2*time.Minute))
+	old := redistest.Acquire(t, b, share(3*time.Minute))
 	advance(t, c, 3*time.Hour)
 	next := redistest.Acquire(t, b, share(time.Minute))
 	assert.Greater(t, next.Token, old.Token, "a share that joins no other share begins an epoch")
 	s, err = b.Inspect(ctx, next.Key)
 	require.NoError(t, err)
-	assert.Equal(t, 1, s.Readers, "the expired share was removed")
+	assert.Equal(t, 1, s.Readers)
+	assert.Empty(t, shareFields(t, c), "the expired shares were removed")
 }
 
 // If a writer is refused because of readers, and waits, further readers are refused for three seconds. They are also

@@ -16,7 +16,7 @@ import (
 const page = 500
 
 var (
-	inspectScript = Load(own, "inspect").WithShares()
+	inspectScript = Load(own, "inspect").WithLists()
 	pruneScript   = Load(own, "prune").WithRecord()
 )
 

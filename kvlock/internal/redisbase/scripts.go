@@ -48,14 +48,9 @@ func LoadBehind(files embed.FS, verb, functions string) Script {
 	return Load(files, verb).behind(func() string { return luaFile(files, functions) })
 }
 
-// LoadQueued returns the script verb, with the function of queue.lua prepended.
-func LoadQueued(files embed.FS, verb string) Script {
-	return Load(files, verb).behind(func() string { return luaFile(own, "queue") })
-}
-
-// WithShares returns s with the function of shares.lua prepended.
-func (s Script) WithShares() Script {
-	return s.behind(func() string { return luaFile(own, "shares") })
+// WithLists returns s with the functions of list.lua, queue.lua and shares.lua prepended.
+func (s Script) WithLists() Script {
+	return s.behind(func() string { return luaFile(own, "list") + luaFile(own, "queue") + luaFile(own, "shares") })
 }
 
 // Behind returns s with text prepended. If the first line of s sets flags (#!), that line stays the first line.

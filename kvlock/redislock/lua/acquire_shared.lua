@@ -27,13 +27,11 @@ if not again and (held and not shared or writer > 0) then
         elseif other[4] - now <= 0 then
             verdict = 'handover'
         end
-        local ahead = ARGV[6] ~= '' and queue().join(KEYS[1], ARGV[6], now) or 0
+        local ahead = ARGV[6] ~= '' and queue(KEYS[1]):join(ARGV[6], now) or 0
         return {verdict, tonumber(token), other[1], other[2], now - other[3], left, 0, '', ahead, shared and list:live(now) or 0}
     end
-end
-
-if ARGV[6] ~= '' then
-    queue().quit(KEYS[1], ARGV[6]) -- quit comes first, so that an error grants nothing
+elseif ARGV[6] ~= '' then
+    queue(KEYS[1]):quit(ARGV[6]) -- quit comes first, so that an error grants nothing
 end
 local present, last = string.format('%.0f', now), string.format('%.0f', now + ARGV[4])
 local acquired = present
@@ -59,7 +57,7 @@ if not row[5] then -- the key of a lock with a tick does not expire
     redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil((last - now) / 1000) + ARGV[5]))
 end
 if ARGV[6] ~= '' and writer <= 0 then -- the next waiter may be a reader too
-    queue().notify(KEYS[1], ARGV[7], now, ARGV[8] == '1')
+    queue(KEYS[1]):notify(ARGV[7], now, ARGV[8] == '1')
 end
 if row[5] then
     return {tonumber(token), row[5]}

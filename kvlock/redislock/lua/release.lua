@@ -45,7 +45,7 @@ if row[1] ~= ARGV[1] or (ARGV[2] ~= '0' and row[2] ~= ARGV[2]) then
     return 0
 end
 local free = math.max(now, row[3] + ARGV[3])
-local reserved = row[9] and free == now and queue().call(KEYS[1], ARGV[5], now, ARGV[6] == '1') or ''
+local reserved = row[9] and free == now and queue(KEYS[1], row[9]):call(ARGV[5], now, ARGV[6] == '1') or ''
 redis.call('HSET', KEYS[1], 'nonce', '', 'expires_at', row[4] - now < 0 and row[4] or present,
     'held_until', free == now and reserved == '' and present or string.format('%.0f', reserved == '' and free or now + 50000), 'clock', present)
 if reserved ~= (row[6] or '') then

@@ -18,7 +18,7 @@ for i, key in ipairs(KEYS) do
     end
     if list then
         local one = list.token == ARGV[at + 2] and list:find(ARGV[at + 1])
-        if one and one.expires - list.now > 0 then
+        if one and one.value - list.now > 0 then
             list:drop(ARGV[at + 1])
             list:add(ARGV[at + 1], list.now + ARGV[at + 3])
             list.renewed = true
