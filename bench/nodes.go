@@ -13,18 +13,21 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 )
 
-// slowness is how long packets to and from the slow node are delayed, in each direction.
-const slowness = 100 * time.Millisecond
+// Packets to and from a node are delayed by these durations in each direction: the slow node, or each node that is far.
+const (
+	slowness = 100 * time.Millisecond
+	distance = time.Millisecond
+)
 
-// nodes measures hand-overs between few and between many clients in three states: all nodes work, one node is slow, one node is
-// dead.
+// nodes measures hand-overs between few and between many clients in four states: all nodes work, one node is slow, one node is
+// dead, all nodes are far.
 func (b *bench) nodes(ctx context.Context, s store) ([]report.Row, error) {
 	at, err := b.counted(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	var rows []report.Row
-	for _, state := range []string{"well", "slow", "dead"} {
+	for _, state := range []string{"well", "slow", "dead", "far"} {
 		for _, n := range b.plan.candidates {
 			repeats, failed := make([][]map[string]float64, len(s.locks)), make([]error, len(s.locks))
 			for round := range b.plan.nodes.rounds {
@@ -55,7 +58,7 @@ func (b *bench) nodes(ctx context.Context, s store) ([]report.Row, error) {
 }
 
 // election measures how n clients hand over one lock. Each client has its own connections. Depending on the parameter
-// state, the last node is slow or dead.
+// state, the last node is slow or dead, or all nodes are far.
 func (b *bench) election(ctx context.Context, s store, at []string, state string, l lock, n int) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+4*b.plan.nodes.round)
 	defer cancel()
@@ -65,19 +68,22 @@ func (b *bench) election(ctx context.Context, s store, at []string, state string
 	}
 	defer leave()
 	at = slices.Clone(at)
-	harm := func() {}
-	if state != "well" {
-		address, number, _ := strings.Cut(strings.TrimPrefix(at[len(at)-1], "redis://"), "/")
-		p, err := faultproxy.New(address)
-		if err != nil {
+	proxied := map[string][]string{"slow": at[len(at)-1:], "dead": at[len(at)-1:], "far": at}[state]
+	harm := func(p *faultproxy.Proxy) { p.Close() }
+	switch state {
+	case "slow":
+		harm = func(p *faultproxy.Proxy) { p.Delay(slowness) }
+	case "far":
+		harm = func(p *faultproxy.Proxy) { p.Delay(distance) }
+	}
+	proxies := make([]*faultproxy.Proxy, len(proxied))
+	for i, node := range proxied {
+		address, number, _ := strings.Cut(strings.TrimPrefix(node, "redis://"), "/")
+		if proxies[i], err = faultproxy.New(address); err != nil {
 			return nil, err
 		}
-		defer p.Close()
-		at[len(at)-1] = "redis://" + p.Addr() + "/" + number
-		harm = p.Close
-		if state == "slow" {
-			harm = func() { p.Delay(slowness) }
-		}
+		defer proxies[i].Close()
+		proxied[i] = "redis://" + proxies[i].Addr() + "/" + number
 	}
 	name := &passing{contenders: n, next: make(chan struct{})}
 	parties := make([]*party, n)
@@ -99,7 +105,9 @@ func (b *bench) election(ctx context.Context, s store, at []string, state string
 			return nil, err
 		}
 	}
-	harm()
+	for _, p := range proxies {
+		harm(p)
+	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var group sync.WaitGroup
