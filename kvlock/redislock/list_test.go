@@ -56,9 +56,9 @@ func TestList(t *testing.T) {
 	script := redisbase.NewScript(`
 		local list = linked_list(KEYS[1], 'list', 'e:', redis.call('HMGET', KEYS[1], 'list')[1])
 		for i = 1, #ARGV, 4 do
-			list[ARGV[i]](list, unpack(ARGV, i + 1, ARGV[i] == 'save' and i or i + 3))
+			list[ARGV[i]](unpack(ARGV, i + 1, ARGV[i] == 'save' and i or i + 3))
 		end
-		list:save()
+		list.save()
 		return list.count`).WithLists()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same steps in each run
 	var ids, values []string

@@ -149,6 +149,20 @@ func testQueueOnCluster(t *testing.T, c *redis.ClusterClient, _ []*redis.Client)
 	testReleaseCalls(t, clusterOpener(t, c))
 	testReadersWakeEachOther(t, clusterOpener(t, c))
 	testReservationEnds(t, clusterOpener(t, c), func(first *person) { require.NoError(t, first.client.Close()) })
+	testLateWaiter(t, clusterOpener(t, c))
+}
+
+// A waiter whose request has been due for five seconds is skipped, also on a Cluster.
+func testLateWaiter(t *testing.T, open func() redis.UniversalClient) {
+	holder := redislock.New(open())
+	g := redistest.Acquire(t, holder, redistest.Request("job"))
+	all := line(t, 2, open)
+	shiftLife(t, all[0].client, all[0].Waiter(), -25*time.Second)
+	require.NoError(t, holder.Release(t.Context(), g))
+	stretch(t, all[1].client)
+	all[1].called(t)
+	require.NoError(t, all[1].Release(t.Context(), all[1].take(t)))
+	assert.Zero(t, queued(t, all[1].client))
 }
 
 // A waiter that gives up is removed from the queue. If it was already notified, the next waiter is notified instead.

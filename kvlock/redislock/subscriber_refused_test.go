@@ -64,6 +64,24 @@ func TestAnAccountThatMayNotSubscribePolls(t *testing.T) {
 	assert.Empty(t, b.Capabilities().Warnings)
 }
 
+// If the account may not PUBLISH, a release does not notify the waiter, and does not reserve the lock. The waiter keeps
+// its place in the queue.
+func TestAnAccountThatMayNotPublishReleases(t *testing.T) {
+	t.Parallel()
+	addr := redistest.Start(t).Addr
+	admin := redistest.Connect(t, addr)
+	redistest.WithoutChannels(t, admin)
+	c, _ := redistest.AsLocks(t, addr)
+	b := redislock.New(c)
+	g := redistest.Acquire(t, b, redistest.Request("job"))
+	waiter := line(t, 1, opener(t, addr))[0]
+	require.NoError(t, b.Release(t.Context(), g))
+	assert.Equal(t, []string{waiter.Waiter()}, waiters(t, admin))
+	require.NoError(t, b.Release(t.Context(), redistest.Acquire(t, b, redistest.Request("job"))))
+	require.NoError(t, waiter.Release(t.Context(), waiter.take(t)))
+	assert.Empty(t, waiters(t, admin))
+}
+
 // If the right to SUBSCRIBE is revoked during a wait, the connection ends, and the backend makes one more attempt. The
 // waiter polls. It is notified again after the right has been restored.
 func TestARightToSubscribeThatIsWithdrawn(t *testing.T) {

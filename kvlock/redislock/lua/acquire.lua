@@ -28,7 +28,7 @@ if free - now > 0 and not same then
         elseif other[4] - now <= 0 then
             verdict = 'handover'
         end
-        local ahead = ARGV[8] ~= '' and queue(KEYS[1]):join(ARGV[8], now) or 0
+        local ahead = ARGV[8] ~= '' and queue(KEYS[1]).join(ARGV[8], now) or 0
         if nonce == 'shared' and ARGV[9] ~= '0' then
             local writers = (row[6] or 0) - now > 0 and redis.call('HMGET', KEYS[1], 'writers')[1] or ''
             if not string.find(writers, ARGV[1], 1, true) then
@@ -36,15 +36,15 @@ if free - now > 0 and not same then
             end
             redis.pcall('HSET', KEYS[1], 'writer_until', string.format('%.0f', now + ARGV[9]), 'writers', writers) -- pcall ignores an error, so that a server whose memory is full still returns a refusal
         end
-        return {verdict, tonumber(token), other[1], other[2], now - other[3], free - now, 0, '', ahead, nonce == 'shared' and open(KEYS[1], nonce, row[7]):live(now) or 0}
+        return {verdict, tonumber(token), other[1], other[2], now - other[3], free - now, 0, '', ahead, nonce == 'shared' and open(KEYS[1], nonce, row[7]).live(now) or 0}
     end
-elseif ARGV[8] ~= '' then
-    queue(KEYS[1]):quit(ARGV[8]) -- quit comes first, so that an error grants nothing; if more callers of this process wait, their next request appends the process again
+elseif ARGV[8] ~= '' then -- the waiter that a released lock is reserved for has already left the queue
+    queue(KEYS[1]).quit(ARGV[8]) -- quit comes first, so that an error grants nothing; if more callers of this process wait, their next request appends the process again
 end
 if nonce == 'shared' then
     local list = open(KEYS[1], nonce, row[7])
-    list:drop_expired(math.huge)
-    list:save()
+    list.drop_expired(math.huge)
+    list.save()
 end
 if row[6] then
     redis.call('HDEL', KEYS[1], 'writer_until', 'writers')

@@ -11,7 +11,7 @@ local now = math.max(time[1] * 1000000 + time[2], clock)
 local held = free - now > 0
 local shared = held and nonce == 'shared'
 local list = nonce == 'shared' and open(KEYS[1], nonce, row[7]) -- the shares, which may have expired; false if there are none
-local again = shared and list:find(ARGV[1]) -- a repeated request; its share may have expired, but no writer has held the lock since
+local again = shared and list.find(ARGV[1]) -- a repeated request; its share may have expired, but no writer has held the lock since
 local writer = (row[6] or 0) - now -- positive while a writer waits
 if not again and (held and not shared or writer > 0) then
     local other = redis.call('HMGET', KEYS[1], 'holder', 'note', 'acquired_at', 'expires_at', 'reserved_for')
@@ -27,11 +27,11 @@ if not again and (held and not shared or writer > 0) then
         elseif other[4] - now <= 0 then
             verdict = 'handover'
         end
-        local ahead = ARGV[6] ~= '' and queue(KEYS[1]):join(ARGV[6], now) or 0
-        return {verdict, tonumber(token), other[1], other[2], now - other[3], left, 0, '', ahead, shared and list:live(now) or 0}
+        local ahead = ARGV[6] ~= '' and queue(KEYS[1]).join(ARGV[6], now) or 0
+        return {verdict, tonumber(token), other[1], other[2], now - other[3], left, 0, '', ahead, shared and list.live(now) or 0}
     end
-elseif ARGV[6] ~= '' then
-    queue(KEYS[1]):quit(ARGV[6]) -- quit comes first, so that an error grants nothing
+elseif ARGV[6] ~= '' then -- the waiter that a released lock is reserved for has already left the queue
+    queue(KEYS[1]).quit(ARGV[6]) -- quit comes first, so that an error grants nothing
 end
 local present, last = string.format('%.0f', now), string.format('%.0f', now + ARGV[4])
 local acquired = present
@@ -40,16 +40,16 @@ if not shared then
 end
 if again then
     acquired = redis.call('HMGET', KEYS[1], 'acquired_at')[1]
-    list:drop(ARGV[1])
+    list.drop(ARGV[1])
 end
 local write = function(...) -- the only share is written without the list, because most locks have one reader at a time
     redis.call('HSET', KEYS[1], 'readers', ARGV[1] .. ' ' .. ARGV[1] .. ' 1 ' .. last .. ' ' .. last, ...)
 end
 if list then
-    list:drop_expired(shared and now or math.huge)
-    list:add(ARGV[1], now + ARGV[4])
-    last = list:last_expiry()
-    write = function(...) list:save(...) end
+    list.drop_expired(shared and now or math.huge)
+    list.add(ARGV[1], now + ARGV[4])
+    last = list.last_expiry()
+    write = function(...) list.save(...) end
 end
 write('nonce', 'shared', 'token', shared and token or token == now and present or string.format('%.0f', token), 'holder', ARGV[2], 'note', ARGV[3],
     'acquired_at', acquired, 'expires_at', last, 'held_until', last, 'clock', present)
@@ -57,7 +57,7 @@ if not row[5] then -- the key of a lock with a tick does not expire
     redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil((last - now) / 1000) + ARGV[5]))
 end
 if ARGV[6] ~= '' and writer <= 0 then -- the next waiter may be a reader too
-    queue(KEYS[1]):notify(ARGV[7], now, ARGV[8] == '1')
+    queue(KEYS[1]).notify(ARGV[7], now, ARGV[8] == '1')
 end
 if row[5] then
     return {tonumber(token), row[5]}

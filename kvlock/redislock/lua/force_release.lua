@@ -14,10 +14,10 @@ if row[2] ~= ARGV[1] or (row[1] == '' and tonumber(row[7]) <= now) then
 end
 local list = open(KEYS[1], row[1], row[11])
 if row[1] ~= '' and tonumber(row[6]) > now and ARGV[2] ~= '1' then
-    return {'leased', tonumber(row[2]), row[3], row[4], now - tonumber(row[5]), tonumber(row[7]) - now, 0, '', 0, list:live(now)}
+    return {'leased', tonumber(row[2]), row[3], row[4], now - tonumber(row[5]), tonumber(row[7]) - now, 0, '', 0, list.live(now)}
 end
-list:drop_expired(math.huge)
-list:save()
+list.drop_expired(math.huge)
+list.save()
 if row[10] then
     redis.call('HDEL', KEYS[1], 'writer_until', 'writers')
 end

@@ -18,7 +18,7 @@ if row[1] ~= ARGV[4] then
     token, acquired = math.max(token + 1, now), now
 end
 if ARGV[11] ~= '' then -- the process leaves the queue, so that other processes are served before its remaining callers
-    queue(KEYS[1]):quit(ARGV[11])
+    queue(KEYS[1]).quit(ARGV[11])
 end
 local expires = now + ARGV[7]
 local free = math.max(expires + ARGV[9], acquired + ARGV[8])

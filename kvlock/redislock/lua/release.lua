@@ -24,15 +24,15 @@ if mine and string.find(row[8], ARGV[1] .. ' ' .. ARGV[1] .. ' 1 ', 1, true) the
     row[1] = ARGV[1] -- the only share is released like an exclusive lease
 elseif mine then
     local list = open(KEYS[1], row[1], row[8])
-    if not list:drop(ARGV[1]) then
+    if not list.drop(ARGV[1]) then
         return ARGV[2] == '0' and 0 or 1
     end
-    list:drop_expired(now)
+    list.drop_expired(now)
     if list.count > 0 then
-        list:save('expires_at', list:last_expiry(), 'held_until', list:last_expiry(), 'clock', present)
+        list.save('expires_at', list.last_expiry(), 'held_until', list.last_expiry(), 'clock', present)
         return 1
     end
-    list:save()
+    list.save()
     row[1] = ARGV[1] -- from here on, the last share is released like an exclusive lease
 end
 if row[1] == '' and row[2] == ARGV[2] then
@@ -45,7 +45,7 @@ if row[1] ~= ARGV[1] or (ARGV[2] ~= '0' and row[2] ~= ARGV[2]) then
     return 0
 end
 local free = math.max(now, row[3] + ARGV[3])
-local reserved = row[9] and free == now and queue(KEYS[1], row[9]):call(ARGV[5], now, ARGV[6] == '1') or ''
+local reserved = row[9] and free == now and queue(KEYS[1], row[9]).call(ARGV[5], now, ARGV[6] == '1') or ''
 redis.call('HSET', KEYS[1], 'nonce', '', 'expires_at', row[4] - now < 0 and row[4] or present,
     'held_until', free == now and reserved == '' and present or string.format('%.0f', reserved == '' and free or now + 50000), 'clock', present)
 if reserved ~= (row[6] or '') then

@@ -17,10 +17,10 @@ for i, key in ipairs(KEYS) do
         shared[key] = list
     end
     if list then
-        local one = list.token == ARGV[at + 2] and list:find(ARGV[at + 1])
+        local one = list.token == ARGV[at + 2] and list.find(ARGV[at + 1])
         if one and one.value - list.now > 0 then
-            list:drop(ARGV[at + 1])
-            list:add(ARGV[at + 1], list.now + ARGV[at + 3])
+            list.drop(ARGV[at + 1])
+            list.add(ARGV[at + 1], list.now + ARGV[at + 3])
             list.renewed = true
             outcomes[i] = 1
         else
@@ -40,9 +40,9 @@ for i, key in ipairs(KEYS) do
 end
 for key, list in pairs(shared) do
     if list.renewed then
-        list:drop_expired(list.now)
-        local free = list:last_expiry()
-        list:save('expires_at', free, 'held_until', free, 'clock', number(list.now))
+        list.drop_expired(list.now)
+        local free = list.last_expiry()
+        list.save('expires_at', free, 'held_until', free, 'clock', number(list.now))
         if not list.done then
             redis.call('PEXPIRE', key, number(math.ceil((free - list.now) / 1000) + ARGV[1]))
         end

@@ -16,4 +16,4 @@ elseif free > now then
 elseif row[1] ~= '' then
     state = 'expired'
 end
-return {state, tonumber(row[2]), row[3] or '', row[4] or '', now - tonumber(row[5]), expires - now, math.max(0, free - now), row[9] or '', linked_list(KEYS[1], 'queue', 'w:', row[10]).count, open(KEYS[1], row[1], row[11]):live(now)}
+return {state, tonumber(row[2]), row[3] or '', row[4] or '', now - tonumber(row[5]), expires - now, math.max(0, free - now), row[9] or '', linked_list(KEYS[1], 'queue', 'w:', row[10]).count, open(KEYS[1], row[1], row[11]).live(now)}

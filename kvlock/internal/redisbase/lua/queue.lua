@@ -5,74 +5,75 @@
 local function queue(key, text)
     local list = linked_list(key, 'queue', 'w:', text or redis.call('HMGET', key, 'queue')[1])
 
-    local function number(id) return tonumber(string.match(list:value(id), '^%d+')) end
+    local function number(id) return tonumber(string.match(list.value(id), '^%d+')) end
 
-    local function dead(id, now) return now - string.match(list:value(id), '%d+$') >= 0 end
+    local function dead(id, now) return now - string.match(list.value(id), '%d+$') >= 0 end
 
     -- quit removes a waiter if it is in the queue.
-    function list:quit(id)
-        self:drop(id)
-        self:save()
+    local function quit(id)
+        list.drop(id)
+        list.save()
     end
 
     -- join records that a waiter has sent a request, appends the waiter if it is not in the queue, and returns how many
     -- waiters are before it. Before appending, join removes dead waiters at the end, so that processes that crash one
     -- after the other do not fill the queue. If the queue has ten thousand waiters, join does not append a further waiter,
     -- which then has to poll.
-    function list:join(id, now)
+    local function join(id, now)
         -- A waiter sends a request every 20 seconds at the latest. It counts as dead 25 seconds after its last request.
         local alive_until = string.format(':%.0f', now + 25000000)
-        local one, ahead = self:find(id)
+        local one, ahead = list.find(id)
         if one then
-            ahead = math.min(number(id) - number(self.first), self.count - 1)
-            one.value, one.changed, self.changed = number(id) .. alive_until, true, true
+            local given = number(id)
+            ahead = math.min(given - number(list.first), list.count - 1)
+            one.value, one.changed, list.changed = given .. alive_until, true, true
         else
-            while self.count > 0 and dead(self.last, now) do
-                self:drop(self.last)
+            while list.count > 0 and dead(list.last, now) do
+                list.drop(list.last)
             end
-            ahead = self.count
+            ahead = list.count
             if ahead < 10000 then
-                self:insert(self.last, id, (ahead > 0 and number(self.last) or 0) + 1 .. alive_until)
+                list.insert(list.last, id, (ahead > 0 and number(list.last) or 0) + 1 .. alive_until)
             end
         end
-        self:save()
+        list.save()
         return ahead
     end
 
     -- notify notifies the first waiter of the queue, and returns its id, or an empty text. It removes the waiters at the
     -- front that are dead or do not receive the notification. If the parameter anywhere is set (on a Cluster), every waiter
     -- that is not dead counts as notified, because it may be subscribed on another server.
-    function list:notify(channel, now, anywhere)
+    local function notify(channel, now, anywhere)
         local notified = ''
-        while self.count > 0 and notified == '' do
-            local id = self.first
+        while list.count > 0 and notified == '' do
+            local id = list.first
             local heard = not dead(id, now) and redis.pcall('PUBLISH', channel .. id, key)
             if type(heard) == 'table' then
                 break -- an error: the account may not publish, so waiters poll
             elseif heard and (heard > 0 or anywhere) then
                 notified = id
             else
-                self:drop(id)
+                list.drop(id)
             end
         end
-        self:save()
+        list.save()
         return notified
     end
 
     -- call notifies the first waiter, and removes it from the queue. If the waiter acquires the lock too late, its next
     -- request appends it to the queue again. call also tells the waiter behind it, which sends a request if it is not
     -- notified soon: the first waiter may be suspended, or its host may have vanished.
-    function list:call(channel, now, anywhere)
-        local id = self:notify(channel, now, anywhere)
+    local function call(channel, now, anywhere)
+        local id = notify(channel, now, anywhere)
         if id ~= '' then
-            self:quit(id)
-            if self.count > 0 then
-                redis.pcall('PUBLISH', channel .. self.first, 'next ' .. key)
+            quit(id)
+            if list.count > 0 then
+                redis.pcall('PUBLISH', channel .. list.first, 'next ' .. key)
             end
         end
         return id
     end
 
-    return list
+    return {join = join, quit = quit, notify = notify, call = call}
 end
 

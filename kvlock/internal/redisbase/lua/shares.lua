@@ -6,31 +6,31 @@ local function open(key, nonce, readers)
     local list = linked_list(key, 'readers', 'r:', nonce == 'shared' and readers)
 
     -- live returns how many shares have not expired.
-    function list:live(now)
-        local nonce, count = self.first, self.count
-        while count > 0 and self:value(nonce) - now <= 0 do
-            nonce, count = self:find(nonce).behind, count - 1
+    function list.live(now)
+        local nonce, count = list.first, list.count
+        while count > 0 and list.value(nonce) - now <= 0 do
+            nonce, count = list.find(nonce).behind, count - 1
         end
         return count
     end
 
     -- drop_expired removes the shares that have expired.
-    function list:drop_expired(now)
-        while self.count > 0 and self:value(self.first) - now <= 0 do
-            self:drop(self.first)
+    function list.drop_expired(now)
+        while list.count > 0 and list.value(list.first) - now <= 0 do
+            list.drop(list.first)
         end
     end
 
     -- add adds a share behind all shares that do not expire later.
-    function list:add(nonce, expires)
-        local before = self.last
-        while before ~= '-' and self:value(before) - expires > 0 do
-            before = self:find(before).before
+    function list.add(nonce, expires)
+        local before = list.last
+        while before ~= '-' and list.value(before) - expires > 0 do
+            before = list.find(before).before
         end
-        self:insert(before, nonce, string.format('%.0f', expires))
+        list.insert(before, nonce, string.format('%.0f', expires))
     end
 
-    function list:last_expiry() return self:value(self.last) end
+    function list.last_expiry() return list.value(list.last) end
 
     return list
 end
