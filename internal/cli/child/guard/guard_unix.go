@@ -17,6 +17,7 @@ import (
 	"path"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // Argument, as the only argument, starts this program as the guard of another rowlock process.
@@ -46,7 +47,7 @@ func be(pipe io.Reader) {
 	}
 	switch group, err := strconv.Atoi(string(texts[2])); {
 	case len(texts) == 3 || err != nil:
-		killMarked(string(texts[0]))
+		killMarked(string(texts[0]), time.Sleep)
 	case group > 1:
 		_ = syscall.Kill(-group, syscall.SIGKILL)
 	}

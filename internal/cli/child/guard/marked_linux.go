@@ -5,10 +5,24 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 )
 
-// killMarked kills the process groups of all processes that have the environment variable mark (NAME=value).
-func killMarked(mark string) {
+// searchTime is how long the guard searches for processes of the command.
+const searchTime = 4 * time.Second
+
+// killMarked kills the process groups of all processes that have the environment variable mark (NAME=value). It searches
+// several times, because one search can miss a process. A process that begins after the list of processes was read is not
+// in the list. And while a process executes another program, its environment reads as empty for a moment.
+func killMarked(mark string, sleep func(time.Duration)) {
+	for pause := time.Millisecond; pause < searchTime; pause *= 2 {
+		search(mark)
+		sleep(pause)
+	}
+	search(mark)
+}
+
+func search(mark string) {
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
