@@ -25,6 +25,7 @@ type vote struct {
 	note      string
 	since     time.Duration
 	freeIn    time.Duration
+	listed    bool // the node has refused the request of a waiter, and has the waiter in its set
 }
 
 func readVote(cmd *redis.Cmd) (v vote, err error) {
@@ -33,7 +34,7 @@ func readVote(cmd *redis.Cmd) (v vote, err error) {
 		return v, err
 	}
 	var numbers [6]int64
-	ok := len(list) == 9
+	ok := len(list) >= 9
 	for i, from := range []int{1, 2, 3, 4, 7, 8} {
 		if ok {
 			numbers[i], ok = list[from].(int64)
@@ -52,6 +53,7 @@ func readVote(cmd *redis.Cmd) (v vote, err error) {
 		verdict: texts[0], holder: texts[1], note: texts[2],
 		confirmed: driver.Token(numbers[0]), last: driver.Token(numbers[1]), top: driver.Token(numbers[2]), time: driver.Token(numbers[3]),
 		since: time.Duration(numbers[4]) * time.Microsecond, freeIn: time.Duration(numbers[5]) * time.Microsecond,
+		listed: len(list) > 9 && list[9] == int64(1),
 	}, nil
 }
 
