@@ -13,15 +13,14 @@ import (
 // lock is one implementation of a lock in a store.
 type lock struct {
 	name  string
-	kind  string        // report.Floor, report.Rowlock or report.Peer
-	floor string        // name of the lock in the same store that does the minimum work for this lock
-	alone bool          // its acquire does not wait, so no hand-over is measured
-	half  bool          // acquire only updates a row and flushes the update to disk, and so does release
-	only  bool          // only its hand-over is measured
-	most  int           // the largest number of members, because each member has a connection; 0 means any number
-	keeps bool          // true if another library renews its leases by itself, so that a short TTL can be used
-	ttl   time.Duration // only for rowlock; 0 means the default
-	count counter       // if nil, the counter of the store is used
+	kind  string  // report.Floor, report.Rowlock or report.Peer
+	floor string  // name of the lock in the same store that does the minimum work for this lock
+	alone bool    // its acquire does not wait, so no hand-over is measured
+	half  bool    // acquire only updates a row and flushes the update to disk, and so does release
+	only  bool    // only its hand-over is measured
+	most  int     // the largest number of members, because each member has a connection; 0 means any number
+	keeps bool    // true if another library renews its leases by itself, so that a short TTL can be used
+	count counter // if nil, the counter of the store is used
 
 	backend func(ctx context.Context, at []string) (driver.Backend, func(), error) // set for rowlock
 	// set for locks that are not rowlock's
@@ -91,9 +90,6 @@ func (l lock) locker(ctx context.Context, at []string, opts ...rowlock.Option) (
 	backend, leave, err := l.backend(ctx, at)
 	if err != nil {
 		return nil, nil, err
-	}
-	if l.ttl > 0 {
-		opts = append([]rowlock.Option{rowlock.TTL(l.ttl)}, opts...)
 	}
 	locker, err := rowlock.New(backend, opts...)
 	if err != nil {

@@ -2,30 +2,28 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/bench/report"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-// redlockTTL is the TTL of the leases, and also the backend's MaxTTL. It is short, because a new server grants locks
-// only after MaxTTL has passed. It waits because it may have lost its data, including a lease that has not ended yet.
-const redlockTTL = 3 * time.Second
-
 // redlockStore is a number of independent Redis servers in memory.
 func redlockStore(id, title string, servers int) store {
-	row := ours("Redlock, TTL 3 s", "", func(_ context.Context, at []string) (driver.Backend, func(), error) {
+	row := ours("Redlock", "", func(_ context.Context, at []string) (driver.Backend, func(), error) {
 		nodes, leave, err := openNodes(at)
 		if err != nil {
 			return nil, nil, err
 		}
-		return redlock.New(nodes, redlock.MaxTTL(redlockTTL), redlock.NodeTimeout(redlockTTL/6)), leave, nil
+		return redlock.New(nodes), leave, nil
 	})
-	row.ttl = redlockTTL
 	s := store{
 		id: id, title: title, product: "Redis",
 		serve: func(ctx context.Context, w *world) ([]string, error) {
@@ -47,15 +45,41 @@ func redlockStore(id, title string, servers int) store {
 			}},
 		},
 	}
-	s.prepare = func(ctx context.Context, at []string) error { // a server grants locks only after one full TTL from its first request
-		p, err := row.join(ctx, at, task{Name: "prepare", Members: 1})
+	s.prepare = func(ctx context.Context, at []string) error {
+		locker, leave, err := row.locker(ctx, at)
 		if err != nil {
 			return err
 		}
-		defer p.close()
-		return p.cycle(ctx)
+		defer leave()
+		if _, err := locker.TryAcquire(ctx, "prepare"); !errors.Is(err, rowlock.ErrHeld) {
+			return fmt.Errorf("a new server voted: %w", err)
+		}
+		if err := ageNodes(ctx, at); err != nil {
+			return err
+		}
+		lease, err := locker.Acquire(ctx, "prepare")
+		if err != nil {
+			return err
+		}
+		return lease.Release(ctx)
 	}
 	return s
+}
+
+// ageNodes makes the servers vote as if they had run for a long time. A new server does not vote for 66 s, because it
+// may have lost leases.
+func ageNodes(ctx context.Context, at []string) error {
+	nodes, leave, err := openNodes(at)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for _, n := range nodes {
+		if err := n.HSet(ctx, redlock.DefaultPrefix+"node", "since", 0).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func openNodes(at []string) (nodes []*redis.Client, leave func(), err error) {
