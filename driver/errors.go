@@ -34,7 +34,8 @@ type Held struct {
 	// engine then polls seldom: after 20 seconds at the latest, or when the time of ExpiresIn is over. So the store must
 	// keep the caller listed for longer than that. A backend does not set Listed if nobody is notified when the reason
 	// of the refusal ends, or while its connection for notifications is lost. When it has lost that connection, it wakes
-	// all waiters, so that they begin to poll more often.
+	// all waiters, so that they begin to poll more often. Instead, a backend may leave Listed unset for a few of many
+	// waiters, whose polls then find out for all that the key is free.
 	Listed bool
 }
 

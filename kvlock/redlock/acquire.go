@@ -1,10 +1,12 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/rowlock/rowlock/driver"
@@ -55,7 +57,7 @@ func (r *Backend) acquire(ctx context.Context, req driver.Request) (driver.Grant
 		if err == nil {
 			if req.Waiting {
 				r.places.Granted(req.Key)
-				r.rests.end(req.Key)
+				r.resting.Delete(req.Key)
 			}
 			return driver.Grant{Key: req.Key, Nonce: req.Nonce, Token: token, TTL: req.TTL, MinHold: req.MinHold, HandoverDelay: req.HandoverDelay}, nil
 		}
@@ -100,10 +102,6 @@ func (r *Backend) attempt(ctx context.Context, req driver.Request) (driver.Token
 	if held := a.poll(); held != nil {
 		return 0, held
 	}
-	var rest *rest
-	if a.waiter != "" {
-		rest = r.rests.begin(req.Key)
-	}
 	began := time.Now()
 	token, err := a.elect(began)
 	if err == nil {
@@ -115,49 +113,44 @@ func (r *Backend) attempt(ctx context.Context, req driver.Request) (driver.Token
 	if err != nil {
 		a.undo()
 	}
-	if held := (*driver.Held)(nil); errors.As(err, &held) && held.Reason == driver.Leased && a.listed() {
-		held.Listed = r.rests.list(req.Key, rest) && !a.young(held.Since)
+	if held := (*driver.Held)(nil); a.waiter != "" && errors.As(err, &held) && held.Reason == driver.Leased {
+		r.resting.Store(req.Key, nil)
+		held.Listed = seldom(slices.MaxFunc(a.votes, func(x, y vote) int { return cmp.Compare(x.waiters, y.waiters) }).waiters)
 	}
 	return token, err
 }
 
-// poll requests the vote of one node only, if this process rests. It returns the refusal of this node, or nil if the
-// other nodes must be asked too. The nodes take turns, because this one may have a lease that the other nodes do not
-// have.
+// pollers is how many of the waiters for a lock poll often, on average. They notice if the lock becomes free and nobody
+// is notified, for example because the first waiter is suspended, or because an attempt was undone.
+const pollers = 10
+
+// seldom reports whether a waiter that was refused polls seldom. It draws lots, so that waiters that do not respond are
+// not always the ones that poll often.
+func seldom(waiters int64) bool { return waiters > pollers && rand.N(waiters) >= pollers }
+
+// poll requests the vote of one node only, if all nodes have refused the last request of this process, and none has
+// notified it since. It returns the refusal of this node, or nil if the other nodes must be asked too. Another node is
+// chosen each time, because this one may have a lease that the other nodes do not have.
 func (a *attempt) poll() *driver.Held {
 	r := a.redlock
-	if a.waiter == "" {
+	if _, resting := r.resting.Load(a.req.Key); a.waiter == "" || !resting {
 		return nil
 	}
-	rest, n := r.rests.poll(a.req.Key)
-	if rest == nil {
-		return nil
-	}
-	for one := range a.inquire("vote", driver.Token(a.number), r.nodes[n%len(r.nodes)]).within(a.ctx, a.limit) {
+	only := r.nodes[rand.N(len(r.nodes))]
+	for one := range a.inquire("vote", driver.Token(a.number), only).within(a.ctx, a.limit) {
 		v := one.value
-		if v.err = one.err; !v.listed || v.verdict != "leased" || v.confirmed == 0 {
+		if v.err = one.err; !v.refused() || v.verdict != "leased" || v.confirmed == 0 {
 			return nil
 		}
 		held := soonest([]vote{v}, vote.refused, 1)
-		if a.young(v.since) {
-			held.Reason, held.Token = driver.Contended, 0
-		} else {
-			held.Listed = r.rests.list(a.req.Key, rest)
+		held.Listed = seldom(v.waiters)
+		if v.since <= a.limit { // perhaps the lease belongs to an attempt that fails
+			held.Reason, held.Token, held.Listed = driver.Contended, 0, false
 		}
 		return held
 	}
 	return nil
 }
-
-// listed reports whether every release notifies this process as soon as it has waited longest. A release reaches a
-// majority of the nodes. So this process must be in the sets of a majority, and hear these nodes.
-func (a *attempt) listed() bool {
-	return count(a.votes, func(v vote) bool { return v.listed && v.node.wakes.Hears() }) >= a.redlock.quorum()
-}
-
-// young reports whether a lease may belong to an attempt that has not ended. If that attempt fails, it notifies nobody.
-// An attempt has two rounds.
-func (a *attempt) young(since time.Duration) bool { return since <= 2*a.limit }
 
 // elect collects votes until a majority has granted the lock, or until no majority can grant it. It returns the token
 // of the grant. If the votes show an earlier request with this nonce, elect waits for the votes that show its token.

@@ -29,8 +29,8 @@ type Backend struct {
 	nodes   []*node
 	options options
 	places  *redisbase.Places
-	rests   rests
-	err     error // an invalid argument or option; nil if the backend can work
+	resting sync.Map // of driver.Key: the locks for which this process was refused at all nodes, and was not notified since
+	err     error    // an invalid argument or option; nil if the backend can work
 
 	crew   crew.Crew // counts the running calls and their goroutines
 	closed atomic.Bool
@@ -62,7 +62,7 @@ func New(nodes []*redis.Client, opts ...Option) *Backend {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	r := &Backend{options: o, places: redisbase.NewPlaces(), rests: rests{byKey: make(map[driver.Key]*rest)}, err: o.validate(nodes)}
+	r := &Backend{options: o, places: redisbase.NewPlaces(), err: o.validate(nodes)}
 	if r.err == nil {
 		for _, client := range nodes {
 			r.nodes = append(r.nodes, newNode(client, o.prefix.Waiters()+r.places.ID.String()))

@@ -17,9 +17,8 @@ import (
 //
 // At each node, a release notifies the process that has waited longest. Each waiting process measures its wait on its
 // own clock, so all nodes choose the same process. No node reserves the lock for that process: if nodes reserved the
-// lock for different waiters, all of these waiters would be refused. A release also notifies the second process, which
-// sends a request after 55 ms unless it is notified again. If there is no waiter, a release notifies all subscribers of
-// the lock's channel.
+// lock for different waiters, all of these waiters would be refused. If there is no waiter, a release notifies all
+// subscribers of the lock's channel.
 func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop func(), err error) {
 	if r.err != nil {
 		return nil, driver.Permanent(r.err)
@@ -31,7 +30,7 @@ func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 	var stops []func()
 	for _, n := range r.nodes {
 		w := &redisbase.Waiter{Wake: func() {
-			r.rests.end(key)
+			r.resting.Delete(key)
 			wake()
 		}}
 		topic, err := n.wakes.Add(channel, w)
@@ -42,13 +41,13 @@ func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 		stops = append(stops, func() { n.wakes.Remove(channel, w) })
 		go func() { answers <- topic.Await(listening) }()
 	}
-	r.rests.end(key)
+	r.resting.Delete(key)
 	r.places.Join(key)
 	stop = sync.OnceFunc(func() {
 		for _, s := range stops {
 			s()
 		}
-		r.rests.end(key)
+		r.resting.Delete(key)
 		if r.places.Leave(key) {
 			r.leave(key)
 		}

@@ -7,11 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
+	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
 // scripts returns how many scripts the nodes have run.
@@ -91,3 +94,95 @@ func TestAPollIsNotStoppedByOneNode(t *testing.T) {
 		return err == nil
 	}, redistest.AtMost, time.Millisecond)
 }
+
+// Of many waiters, ten poll often on average, and the others poll seldom. Of few waiters, all poll often.
+func TestMostOfManyWaitersPollSeldom(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3)
+	holder, _ := f.client(t, steadily)
+	redistest.Acquire(t, holder, redistest.Request("job"))
+	holder.Settle()
+	f.ages(t)
+	waiter := row(t, f, 1)[0]
+	seldom := func() (n int) {
+		for range 100 {
+			r := redistest.Request("job")
+			r.Waiting = true
+			_, err := waiter.Acquire(t.Context(), r)
+			var held *driver.Held
+			require.ErrorAs(t, err, &held)
+			if held.Listed {
+				n++
+			}
+		}
+		return n
+	}
+	assert.Zero(t, seldom())
+	waiters, _ := waiter.Waiter(driver.Key{Name: "job"})
+	others := make([]redis.Z, 199)
+	for i := range others {
+		others[i].Member = i
+	}
+	for _, node := range f.raw {
+		require.NoError(t, node.ZAdd(t.Context(), waiters, others...).Err())
+	}
+	n := seldom()
+	assert.InDelta(t, 95, n, 20)
+	for _, node := range f.raw {
+		require.NoError(t, node.ZRemRangeByRank(t.Context(), waiters, 0, 189).Err())
+	}
+	assert.Zero(t, seldom())
+}
+
+// Promise 9 of docs/guarantees.md: if the lock becomes free and nobody is notified, one of the waiters soon notices it.
+// Each waiter that polls seldom would notice it after 12 seconds at the earliest.
+func TestManyWaitersNoticeWhatNobodyIsToldOf(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3)
+	holder, _ := f.client(t, steadily, forLong)
+	held := redistest.Request("job")
+	held.TTL = 5 * time.Minute // the waiters also poll when the lease expires
+	redistest.Acquire(t, holder, held)
+	holder.Settle()
+	f.ages(t)
+	const waiting = 30
+	ctx, cancel := context.WithCancel(t.Context())
+	granted := make(chan struct{}, waiting)
+	for range waiting {
+		b, _ := f.client(t, steadily, forLong)
+		locker, err := rowlock.New(b)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, locker.Close()) })
+		go func() {
+			if _, err := locker.Acquire(ctx, "job"); err == nil {
+				granted <- struct{}{}
+			}
+		}()
+	}
+	t.Cleanup(cancel)
+	waiters := f.waiters("job")
+	for _, node := range f.raw {
+		require.Eventually(t, func() bool { return node.ZCard(t.Context(), waiters).Val() == waiting }, redistest.AtMost, time.Millisecond)
+	}
+	for _, node := range f.raw { // does the same as the undo of an attempt
+		require.NoError(t, node.HSet(t.Context(), f.row("job"), "nonce", "", "held_until", "0").Err())
+	}
+	freed := time.Now()
+	select {
+	case <-granted:
+		assert.Less(t, time.Since(freed), 10*time.Second)
+	case <-time.After(redistest.AtMost):
+		require.FailNow(t, "nobody noticed that the lock is free")
+	}
+}
+
+// ages makes the lease of "job" an old one, which cannot belong to an attempt that fails.
+func (f *fleet) ages(tb testing.TB) {
+	tb.Helper()
+	for _, node := range f.raw {
+		require.NoError(tb, node.HSet(context.Background(), f.row("job"), "acquired_at", time.Now().Add(-time.Hour).UnixMicro()).Err())
+	}
+}
+
+// waiters returns the key of a lock's set of waiters, which is the same on every node.
+func (f *fleet) waiters(name string) string { return redlock.DefaultPrefix + "%queue:" + name }

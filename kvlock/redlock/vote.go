@@ -25,7 +25,7 @@ type vote struct {
 	note      string
 	since     time.Duration
 	freeIn    time.Duration
-	listed    bool // the node has refused the request of a waiter, and has the waiter in its set
+	waiters   int64 // how many processes wait, if the node has refused the request of a waiter
 }
 
 func readVote(cmd *redis.Cmd) (v vote, err error) {
@@ -46,14 +46,17 @@ func readVote(cmd *redis.Cmd) (v vote, err error) {
 			texts[i], ok = list[from].(string)
 		}
 	}
+	var waiters int64
+	if ok && len(list) > 9 {
+		waiters, ok = list[9].(int64)
+	}
 	if !ok {
 		return v, fmt.Errorf("unexpected reply of a script: %v", list)
 	}
 	return vote{
 		verdict: texts[0], holder: texts[1], note: texts[2],
 		confirmed: driver.Token(numbers[0]), last: driver.Token(numbers[1]), top: driver.Token(numbers[2]), time: driver.Token(numbers[3]),
-		since: time.Duration(numbers[4]) * time.Microsecond, freeIn: time.Duration(numbers[5]) * time.Microsecond,
-		listed: len(list) > 9 && list[9] == int64(1),
+		since: time.Duration(numbers[4]) * time.Microsecond, freeIn: time.Duration(numbers[5]) * time.Microsecond, waiters: waiters,
 	}, nil
 }
 

@@ -16,7 +16,7 @@ type Subscriber struct {
 	mu           sync.Mutex
 	topics       map[string]*Topic
 	changed      chan struct{} // wakes the method run after a change of topics (capacity 1); nil while that method does not run
-	hears        bool          // the connection has confirmed a subscription, and has not ended
+	lost         bool          // the connection has ended, and the next one has confirmed no subscription yet
 	refusal      error         // the server's last reply to SUBSCRIBE, if it was a refusal
 	refusedUntil time.Time
 }
@@ -137,19 +137,19 @@ func (s *Subscriber) drop(since time.Duration) {
 	}
 }
 
-// Hears reports whether messages arrive, as far as that is known. It returns false until the connection has confirmed a
-// subscription, and while the server refuses subscriptions.
+// Hears reports whether messages arrive, as far as that is known. It returns false while the connection is lost or the
+// server refuses subscriptions.
 func (s *Subscriber) Hears() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hears && s.refusedFor() <= 0
+	return !s.lost && s.refusedFor() <= 0
 }
 
 // lose records that the connection has ended, and wakes all waiters, which then poll more often.
 func (s *Subscriber) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hears = false
+	s.lost = true
 	for _, t := range s.topics {
 		t.wake()
 	}
@@ -160,7 +160,7 @@ func (s *Subscriber) wake(channel string, confirmed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if confirmed {
-		s.hears = true
+		s.lost = false
 	}
 	t := s.topics[channel]
 	if t == nil {

@@ -115,7 +115,7 @@ func (s *Subscriber) difference(subscribed map[string]*Topic) (add, drop []strin
 	defer s.mu.Unlock()
 	s.drop(linger)
 	if len(s.topics) == 0 {
-		s.changed, s.hears = nil, false
+		s.changed = nil
 		return nil, nil, false
 	}
 	for channel, t := range subscribed {

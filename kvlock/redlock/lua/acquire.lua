@@ -7,11 +7,11 @@
 -- the waiter's clock.
 -- Result: a verdict; the token that this node has confirmed for this lease or for the current holder's lease, or 0; the
 -- last token of the lock; the largest token of the node; the server's clock; the holder and note of the current grant,
--- microseconds since the grant, and microseconds until the lock is free; for a refusal also 1 if the waiter is in the set.
+-- microseconds since the grant, and microseconds until the lock is free; with a refusal also the number of waiters.
 -- Promise: a node that may have lost leases neither grants nor refuses the lock. The tokens that a node confirms for a
 -- lock rise strictly. A vote confirms the token only if it creates the lease and the token is near the server's
 -- clock. The mode confirm creates no lease. The mode fill restores a lease that a majority of other nodes has, unless
--- this node knows of its release or of a later holder. A refused waiter enters the set of waiters.
+-- this node knows of its release or of a later holder. A refused waiter stays in the set of waiters for five minutes.
 local mode, nonce, token, request, holder, note, ttl, min_hold, handover, retention, quarantine, waiter, waits_since = unpack(ARGV)
 local number = function(x) return string.format('%.0f', x) end
 quarantine = tonumber(quarantine)
@@ -55,8 +55,8 @@ if not same and row[7] and row[7] - now > 0 then
     elseif row[6] - now <= 0 then
         verdict = 'handover'
     end
-    local listed = enlist(KEYS[3], waiter, waits_since)
-    return {verdict, confirmed, last, top, clock, row[3] or '', row[4] or '', now - row[5], row[7] - now, listed}
+    local waiters = enlist(KEYS[3], waiter, waits_since)
+    return {verdict, confirmed, last, top, clock, row[3] or '', row[4] or '', now - row[5], row[7] - now, waiters}
 end
 
 local wanted = tonumber(token)
