@@ -21,7 +21,7 @@ func (b *Backend) HandOver(ctx context.Context, from driver.Grant, r driver.Requ
 
 func (b *Backend) handOver(ctx context.Context, from driver.Grant, r driver.Request) (driver.Grant, error) {
 	remembered := b.options.retention + max(r.TTL+r.HandoverDelay, r.MinHold)
-	waiter := b.places.Asks(r.Key)
+	waiter := b.places.Queued(r.Key)
 	cmd, confirmed, err := b.write(ctx, handOverScript.On([]string{b.options.prefix.Encode(from.Key)},
 		from.Nonce.String(), from.Token.String(), redisbase.Micros(from.MinHold),
 		r.Nonce.String(), r.Holder, r.Note, redisbase.Micros(r.TTL), redisbase.Micros(r.MinHold), redisbase.Micros(r.HandoverDelay), remembered.Milliseconds(), waiter,

@@ -115,18 +115,10 @@ func (r *Backend) attempt(ctx context.Context, req driver.Request) (driver.Token
 	}
 	if held := (*driver.Held)(nil); a.waiter != "" && errors.As(err, &held) && held.Reason == driver.Leased {
 		r.resting.Store(req.Key, nil)
-		held.Listed = seldom(slices.MaxFunc(a.votes, func(x, y vote) int { return cmp.Compare(x.waiters, y.waiters) }).waiters)
+		held.Listed = r.pollsSeldom(req.Key, slices.MaxFunc(a.votes, func(x, y vote) int { return cmp.Compare(x.waiters, y.waiters) }).waiters)
 	}
 	return token, err
 }
-
-// pollers is how many of the waiters for a lock poll often, on average. They notice if the lock becomes free and nobody
-// is notified, for example because the first waiter is suspended, or because an attempt was undone.
-const pollers = 10
-
-// seldom reports whether a waiter that was refused polls seldom. It draws lots, so that waiters that do not respond are
-// not always the ones that poll often.
-func seldom(waiters int64) bool { return waiters > pollers && rand.N(waiters) >= pollers }
 
 // poll requests the vote of one node only, if all nodes have refused the last request of this process, and none has
 // notified it since. It returns the refusal of this node, or nil if the other nodes must be asked too. Another node is
@@ -143,7 +135,7 @@ func (a *attempt) poll() *driver.Held {
 			return nil
 		}
 		held := soonest([]vote{v}, vote.refused, 1)
-		held.Listed = seldom(v.waiters)
+		held.Listed = r.pollsSeldom(a.req.Key, v.waiters)
 		if v.since <= a.limit { // perhaps the lease belongs to an attempt that fails
 			held.Reason, held.Token, held.Listed = driver.Contended, 0, false
 		}

@@ -29,6 +29,7 @@ type Backend struct {
 	nodes   []*node
 	options options
 	places  *redisbase.Places
+	lots    sync.Map // of driver.Key: the lot of each lock for which this process waits
 	resting sync.Map // of driver.Key: the locks for which this process was refused at all nodes, and was not notified since
 	err     error    // an invalid argument or option; nil if the backend can work
 

@@ -48,6 +48,7 @@ func (r *Backend) Notify(ctx context.Context, key driver.Key, wake func()) (stop
 			s()
 		}
 		r.resting.Delete(key)
+		r.lots.Delete(key)
 		if r.places.Leave(key) {
 			r.leave(key)
 		}

@@ -65,6 +65,16 @@ func (p *Places) Asks(key driver.Key) string {
 	return p.ID.String()
 }
 
+// Queued returns the id of this process if the process may be in the queue of key, and "" otherwise.
+func (p *Places) Queued(key driver.Key) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.byKey[key]; one == nil || !one.queued {
+		return ""
+	}
+	return p.ID.String()
+}
+
 // Since returns when the current wait of this process for key began, or the zero time if it does not wait.
 func (p *Places) Since(key driver.Key) time.Time {
 	p.mu.Lock()
