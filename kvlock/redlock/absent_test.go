@@ -84,7 +84,7 @@ func TestASplitVoteWaitsForNoSlowNode(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 5)
-	b, proxies := f.client(t, steadily)
+	b, proxies := f.client(t, forLong, redlock.NodeTimeout(time.Minute))
 	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // opens the connections first
 	b.Settle()
 	proxies[4].Cut()
@@ -96,5 +96,5 @@ func TestASplitVoteWaitsForNoSlowNode(t *testing.T) {
 	_, err := b.Acquire(ctx, redistest.Request("x"))
 	var held *driver.Held
 	require.ErrorAs(t, err, &held)
-	assert.Less(t, time.Since(began), 4*time.Second, "a node may take 5 s")
+	assert.Less(t, time.Since(began), 40*time.Second, "a node may take a minute")
 }
