@@ -159,7 +159,7 @@ func build(ctx context.Context, pkg, program string, flags ...string) error {
 // The function try runs the tests of s. It ends a test that takes too long. A test that was ended counts as a test that
 // has found no defect.
 func try(ctx context.Context, s suite, program string) (output string, err error) {
-	cmd := exec.CommandContext(ctx, program, "-test.v", "-test.count=1", "-test.timeout=1m", "-test.run="+s.pattern())
+	cmd := exec.CommandContext(ctx, program, "-test.v", "-test.count=1", "-test.timeout=5m", "-test.run="+s.pattern())
 	var out bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.pkg, &out, &out
 	cmd.Env = environment()

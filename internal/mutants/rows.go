@@ -95,7 +95,7 @@ var rows = []mutant{
 		passing("while_a_minimum_hold_runs")},
 	{"a release grants a recorded request of a waiter whose session has ended", "a crash frees the name",
 		file("sqllock/internal/postgres/sql/release_passing.sql", " OR NOT pg_try_advisory_xact_lock_shared(hashtextextended(w.channel, 0::bigint)))\n     ORDER BY w.since\n     LIMIT 1\n       FOR UPDATE", " OR true)\n     ORDER BY w.since\n     LIMIT 1\n       FOR UPDATE"),
-		passing("whose_session_holds_no_lock")},
+		passing("whose_session_has_ended,_which_costs_the_next_waiter_nothing")},
 	{"the client's clock decides whether a lease has expired", "exclusion, trust ends first, S3",
 		in("sqllock/internal/postgres", "Backend.ask", "p.sql[verb]", `strings.ReplaceAll(p.sql[verb], "clock_timestamp()", "'"+time.Now().UTC().Format(time.RFC3339Nano)+"'::timestamptz")`, "strings", "time"),
 		stepped("postgres/forward")},
