@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	longestCall = 10 * time.Second // a call without an earlier deadline fails after this time, plus the time for which it may wait
+	longestCall = 10 * time.Second // a call without an earlier deadline fails after this time
+	longestLock = 30 * time.Second // the same for lock, plus the time for which it may wait: a client repeats a request that has no reply
 	endLimit    = 5 * time.Second  // how long the program may take to end after the end of its stdin
 	longestLine = 1 << 20          // of a reply, in bytes
 	keptOutput  = 2 << 10          // how much of the end of stderr an error contains, in bytes
@@ -128,12 +129,18 @@ func (p *program) answer(line []byte) error {
 	return nil
 }
 
+// errNoReply is the error of a call on which the program may still be working.
+var errNoReply = errors.New("the program sent no reply")
+
 // call sends a request and returns the reply. If no reply comes before ctx ends, the outcome is unknown.
 func (p *program) call(ctx context.Context, r request) (*reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	limit := longestCall + micros(r.WaitUS)
+	limit := longestCall
+	if r.Op == "lock" {
+		limit = longestLock + micros(r.WaitUS)
+	}
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline))
 	}
@@ -169,9 +176,9 @@ func (p *program) call(ctx context.Context, r request) (*reply, error) {
 		case <-p.ended:
 			return nil, p.why
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the program sent no reply to %q: %w", r.Op, ctx.Err())
+			return nil, fmt.Errorf("%w to %q: %w", errNoReply, r.Op, ctx.Err())
 		case <-timer.C:
-			return nil, fmt.Errorf("the program sent no reply to %q within %s", r.Op, limit.Round(time.Millisecond))
+			return nil, fmt.Errorf("%w to %q within %s", errNoReply, r.Op, limit.Round(time.Millisecond))
 		}
 	}
 }
