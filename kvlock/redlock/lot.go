@@ -15,26 +15,29 @@ const pollers = 5
 // rest for 12 seconds at least.
 const lotTime = 12 * time.Second
 
-// lot says whether a waiter polls seldom. Each waiter draws lots, so that the waiters that poll often are not always
+// lot decides whether a waiter polls seldom. Each waiter draws lots, so that the waiters that poll often are not always
 // those that do not respond.
 type lot struct {
 	drawn  time.Time
-	seldom bool
+	number float64 // at least 0, less than 1
 }
 
 // next returns l while it is valid, and then a new lot.
-func (l lot) next(now time.Time, waiters int64) lot {
+func (l lot) next(now time.Time) lot {
 	if now.Sub(l.drawn) < lotTime {
 		return l
 	}
-	return lot{now, waiters > pollers && rand.N(waiters) >= pollers}
+	return lot{now, rand.Float64()}
 }
+
+// seldom reports whether the waiter polls seldom, if so many processes wait.
+func (l lot) seldom(waiters int64) bool { return l.number*float64(waiters) >= pollers }
 
 // pollsSeldom reports whether this process polls seldom while it waits for key, together with so many waiters in all.
 func (r *Backend) pollsSeldom(key driver.Key, waiters int64) bool {
 	last, _ := r.lots.Load(key)
 	before, _ := last.(lot)
-	l := before.next(time.Now(), waiters)
+	l := before.next(time.Now())
 	r.lots.Store(key, l)
-	return l.seldom
+	return l.seldom(waiters)
 }

@@ -42,7 +42,7 @@ func simulatePolls(waiters int, span time.Duration) (n int, longest time.Duratio
 	for range waiters {
 		var l lot
 		for now := began; ; {
-			if l = l.next(now, int64(waiters)); l.seldom { // the engine rests for these times
+			if l = l.next(now); l.seldom(int64(waiters)) { // the engine rests for these times
 				now = now.Add(12*time.Second + rand.N(8*time.Second))
 			} else {
 				now = now.Add(500*time.Millisecond + rand.N(time.Second))
