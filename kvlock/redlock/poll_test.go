@@ -14,7 +14,6 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
-	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
 // scripts returns how many scripts the nodes have run.
@@ -105,12 +104,7 @@ func TestMostOfManyWaitersPollSeldom(t *testing.T) {
 	f.ages(t)
 	seldom := func() (n int) {
 		for _, c := range row(t, f, 5) {
-			r := redistest.Request("job")
-			r.Waiting = true
-			_, err := c.Acquire(t.Context(), r)
-			var held *driver.Held
-			require.ErrorAs(t, err, &held)
-			if held.Listed {
+			if c.refused(t).Listed {
 				n++
 			}
 			c.stop()
@@ -119,12 +113,13 @@ func TestMostOfManyWaitersPollSeldom(t *testing.T) {
 		return n
 	}
 	assert.Zero(t, seldom())
+	waiters, _ := holder.Waiter(driver.Key{Name: "job"})
 	others := make([]redis.Z, 1000)
 	for i := range others {
 		others[i].Member = i
 	}
 	for _, node := range f.raw {
-		require.NoError(t, node.ZAdd(t.Context(), f.waiters("job"), others...).Err())
+		require.NoError(t, node.ZAdd(t.Context(), waiters, others...).Err())
 	}
 	assert.Positive(t, seldom())
 }
@@ -155,7 +150,7 @@ func TestManyWaitersNoticeWhatNobodyIsToldOf(t *testing.T) {
 		}()
 	}
 	t.Cleanup(cancel)
-	waiters := f.waiters("job")
+	waiters, _ := holder.Waiter(driver.Key{Name: "job"})
 	for _, node := range f.raw {
 		require.Eventually(t, func() bool { return node.ZCard(t.Context(), waiters).Val() == waiting }, redistest.AtMost, time.Millisecond)
 	}
@@ -178,6 +173,3 @@ func (f *fleet) ages(tb testing.TB) {
 		require.NoError(tb, node.HSet(context.Background(), f.row("job"), "acquired_at", time.Now().Add(-time.Hour).UnixMicro()).Err())
 	}
 }
-
-// waiters returns the key of a lock's set of waiters, which is the same on every node.
-func (f *fleet) waiters(name string) string { return redlock.DefaultPrefix + "%queue:" + name }

@@ -35,11 +35,7 @@ func row(tb testing.TB, f *fleet, n int) (all []*candidate) {
 		require.NoError(tb, err)
 		tb.Cleanup(stop)
 		c.stop = stop
-		r := redistest.Request("job")
-		r.Waiting = true
-		_, err = c.Acquire(context.Background(), r)
-		var held *driver.Held
-		require.ErrorAs(tb, err, &held)
+		c.refused(tb)
 		c.Settle()
 		all = append(all, c)
 	}
@@ -53,6 +49,17 @@ func (c *candidate) called(tb testing.TB) {
 	case <-time.After(redistest.AtMost):
 		require.FailNow(tb, "was not notified")
 	}
+}
+
+// refused sends a request of a waiter, which must be refused.
+func (c *candidate) refused(tb testing.TB) *driver.Held {
+	tb.Helper()
+	r := redistest.Request("job")
+	r.Waiting = true
+	_, err := c.Acquire(context.Background(), r)
+	var held *driver.Held
+	require.ErrorAs(tb, err, &held)
+	return held
 }
 
 // take sends the request of a notified waiter, which must be granted.
@@ -144,11 +151,7 @@ func TestQueueHasRoom(t *testing.T) {
 		require.NoError(t, err, "node %d", i)
 		assert.Equal(t, int64(len(all)-1), rank, "node %d", i)
 	}
-	r := redistest.Request("job") // the first waiter repeats its request, because building the row may have taken longer than waiters stay in the set
-	r.Waiting = true
-	_, err := all[0].Acquire(t.Context(), r)
-	var refusal *driver.Held
-	require.ErrorAs(t, err, &refusal)
+	all[0].refused(t) // because building the row may have taken longer than waiters stay in the set
 	all[0].Settle()
 	require.NoError(t, holder.Release(t.Context(), g))
 	all[0].called(t)
@@ -196,11 +199,7 @@ func TestAWaiterThatHasGivenUpIsNotListed(t *testing.T) {
 	waiters, _ := c.Waiter(driver.Key{Name: "job"})
 	c.stop()
 	c.Settle()
-	r := redistest.Request("job")
-	r.Waiting = true
-	_, err := c.Acquire(t.Context(), r)
-	var held *driver.Held
-	require.ErrorAs(t, err, &held)
+	c.refused(t)
 	c.Settle()
 	for i, node := range f.raw {
 		n, err := node.ZCard(t.Context(), waiters).Result()
