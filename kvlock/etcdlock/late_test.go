@@ -20,11 +20,16 @@ func TestAWaiterDeletesALateEntry(t *testing.T) {
 		b, err := n.open()
 		require.NoError(t, err)
 		waiting, late := request("held"), request("late")
-		waiting.TTL, late.TTL = 5*time.Second, 5*time.Second // the session is renewed after each quarter of this TTL
+		// Both requests use one session of 12 s. The waiter renews it every 3 s. The late request needs no renewal while the
+		// session is younger than 2.2 s.
+		waiting.TTL, late.TTL = 10*time.Second, 9800*time.Millisecond
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { _, err := inQueue(b, ctx, waiting); ended <- err }()
-		require.Eventually(t, func() bool { return entries(t, n, waiting.Key) == 2 }, 30*time.Second, 5*time.Millisecond)
+		waits, ended := make(chan struct{}), make(chan error, 1)
+		go func() {
+			_, err := b.Await(ctx, waiting, func(*driver.Held) context.Context { close(waits); return ctx })
+			ended <- err
+		}()
+		<-waits
 		keys, err := n.direct.Get(t.Context(), n.watching.Queue(waiting.Key), clientv3.WithLastCreate()...)
 		require.NoError(t, err)
 		session := clientv3.LeaseID(keys.Kvs[0].Lease)
