@@ -423,7 +423,7 @@ func TestDoctorOnRedis(t *testing.T) {
 	require.NoError(t, root.ACLSetUser(ctx, "app", "on", ">s3cret", "~rowlock:*", "&rowlock:*", "+@connection", "+eval", "+evalsha", "+info", "+scan", "+hmget", "+del", "+time").Err())
 	found, d = w.doctor(t, "redis://app:s3cret@"+s.Addr)
 	assert.Contains(t, found, "problem privileges", d.text())
-	assert.Contains(t, d.text(), "ACL SETUSER … +hset +pexpire +publish")
+	assert.Contains(t, d.text(), "ACL SETUSER … +hset +pexpire +publish +subscribe +hdel")
 
 	require.NoError(t, root.Do(ctx, "CLIENT", "NO-EVICT", "off").Err())
 	found, d = w.doctor(t, "redlock://"+s.Addr+","+strings.Replace(s.Addr, "127.0.0.1", "localhost", 1)+",127.0.0.1:1")

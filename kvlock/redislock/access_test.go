@@ -74,6 +74,10 @@ func TestLeastPrivileges(t *testing.T) {
 	_, err = b.Prune(ctx, 0)
 	require.NoError(t, err)
 
+	refused, err := admin.ACLLog(ctx, 10).Result()
+	require.NoError(t, err)
+	require.Len(t, refused, 1, "the server has refused a command, perhaps inside a script that ignores the error")
+	assert.Equal(t, "config|get", refused[0].Object, "without this right, the account is not warned of appendfsync")
 	_, err = redislock.New(c, redislock.Prefix("other:")).Acquire(ctx, redistest.Request("x"))
 	require.ErrorContains(t, err, "the account needs")
 	assert.True(t, driver.IsPermanent(err))

@@ -31,7 +31,7 @@ func redisChecks(client redis.UniversalClient, prefix string) []check {
 				return redisServer(ctx, r, name, server)
 			})
 		}},
-		{"privileges", func(ctx context.Context, r *Report) error { return redisPrivileges(ctx, r, client, prefix) }},
+		{"privileges", func(ctx context.Context, r *Report) error { return redisPrivileges(ctx, r, client, prefix, "redis") }},
 	}
 }
 
@@ -62,10 +62,10 @@ func redisServer(ctx context.Context, r *Report, name string, server *redis.Clie
 	return clockCheck(name, func(ctx context.Context) (time.Time, error) { return server.Time(ctx).Result() }).run(ctx, r)
 }
 
-// redisPrivileges asks the server which commands of the lock scripts this user may not run (acl_check_cmd,
-// since Redis 7).
-func redisPrivileges(ctx context.Context, r *Report, client redis.UniversalClient, prefix string) error {
-	missing, err := client.Eval(ctx, mayOnRedis, []string{prefix + ":doctor"}).StringSlice()
+// redisPrivileges asks the server which commands that a lock needs this user may not run (acl_check_cmd, since Redis 7).
+// The parameter store is redis or redlock.
+func redisPrivileges(ctx context.Context, r *Report, client redis.UniversalClient, prefix, store string) error {
+	missing, err := client.Eval(ctx, mayOnRedis, []string{prefix + ":doctor"}, store).StringSlice()
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "NOPERM"):
 		r.problem("privileges", "this user may not run scripts (EVAL) on the keys "+prefix+"*: "+terminal.Plain(err), "ACL SETUSER … ~"+prefix+"* +eval +evalsha")
@@ -89,12 +89,15 @@ func redlockChecks(nodes []*redis.Client, prefix string) []check {
 			bounded, cancel := context.WithTimeout(ctx, checkTimeout/time.Duration(len(nodes)))
 			_, err := redislock.New(node, redislock.Prefix(prefix)).Inspect(bounded, driver.Key{Name: "doctor"})
 			cancel()
-			switch {
-			case driver.IsPermanent(err):
-				r.problem("node", name+": "+terminal.Plain(err), "")
-				continue
-			case err != nil:
+			if err != nil && !driver.IsPermanent(err) {
 				r.warn("node", name+" does not answer: "+terminal.Plain(err), "restart it; it votes again once all grants that it may have lost have expired")
+				continue
+			}
+			if err := redisPrivileges(ctx, r, node, prefix, "redlock"); err != nil {
+				return err
+			}
+			if err != nil {
+				r.problem("node", name+": "+terminal.Plain(err), "")
 				continue
 			}
 			reached++
@@ -104,9 +107,6 @@ func redlockChecks(nodes []*redis.Client, prefix string) []check {
 			}
 			ids[id] = name
 			if err := redisServer(ctx, r, name, node); err != nil {
-				return err
-			}
-			if err := redisPrivileges(ctx, r, node, prefix); err != nil {
 				return err
 			}
 		}
