@@ -67,8 +67,12 @@ func TestPostgresAWaiterThatReturnsToTheQueuePolls(t *testing.T) {
 	require.NoError(t, b.Release(limited(t), acquire(t, b, waiting("job"))))
 	g := acquire(t, holder, request("job"))
 	tx := c.begin(t)
-	_, err = tx.ExecContext(t.Context(), "UPDATE rowlock_lease_waiter SET callable = false") // the listener may have put the row back
-	require.NoError(t, err)
+	until(t, "the row is locked while it is not in the queue", func() bool { // the listener may put the row back before
+		c.exec(t, "UPDATE rowlock_lease_waiter SET callable = false")
+		var locked int
+		require.NoError(t, tx.QueryRowContext(t.Context(), "WITH l AS (SELECT FROM rowlock_lease_waiter WHERE NOT callable FOR UPDATE) SELECT count(*) FROM l").Scan(&locked))
+		return locked == 1
+	})
 	answer := make(chan error, 1)
 	go func() {
 		_, err := b.Acquire(limited(t), waiting("job"))
