@@ -89,12 +89,12 @@ func releaseReplyLost(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
 	t.warm(a)
-	lease := t.acquire(t.locker(a, rowlock.TTL(12*lively)), name)
+	lease := t.acquire(t.locker(a, rowlock.TTL(30*lively)), name)
 	t.dropReply(a)
 	if err := lease.Release(t.ctx); err != nil && !errors.Is(err, rowlock.ErrUnknown) {
 		t.fatalf("release: want success or rowlock.ErrUnknown, got %v", err)
 	}
-	if took := timed(func() { t.isFree(b, name) }); took > 4*lively {
+	if took := timed(func() { t.isFree(b, name) }); took > 12*lively {
 		t.fatalf("the name became free only %s after the release", took)
 	}
 }

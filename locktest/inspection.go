@@ -140,9 +140,7 @@ func inspectorCountsWaiters(t *trial) {
 	t.await(w.done, "the wait ends with its context")
 	t.poll("an inspection and a list show that nobody waits any longer", counts(0))
 	w = t.wait(t.ctx, waiters, name)
-	if err := holder.Release(t.ctx); err != nil {
-		t.fatalf("release: %v", err)
-	}
+	t.handOn(holder)
 	t.has(w)
 	t.poll("an inspection and a list show that the new holder no longer waits", counts(0))
 }

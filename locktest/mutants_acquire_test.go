@@ -78,7 +78,7 @@ type leaky struct{ *memlock.Backend }
 func newLeaky(b *memlock.Backend) inprocess.Memory { return leaky{b} }
 
 func (m leaky) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	go time.Sleep(impatient.patience + time.Second)
+	go time.Sleep(impatient.patience + 5*time.Second)
 	return m.Backend.Acquire(ctx, r)
 }
 

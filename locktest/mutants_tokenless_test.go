@@ -69,7 +69,7 @@ func (m *tokenless) Release(ctx context.Context, g driver.Grant) error {
 func TestABackendWithoutTokensPasses(t *testing.T) {
 	t.Parallel()
 	sound := newTokenless(func(b *memlock.Backend) inprocess.Memory { return b })
-	err := impatient.check(t.Context(), inprocess.New(sound(memlock.New())), cases(), func(Result) {})
+	err := usual.check(t.Context(), inprocess.New(sound(memlock.New())), cases(), func(Result) {})
 	require.NotErrorAs(t, err, new(*Failure))
 }
 

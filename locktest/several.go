@@ -64,9 +64,7 @@ func allOrNone(t *trial) {
 	t.await(waits, "AcquireAll waits for the name that is held")
 	t.isFree(a, names[0])
 	t.isFree(a, names[1])
-	if err := held.Release(t.ctx); err != nil {
-		t.fatalf("release: %v", err)
-	}
+	t.handOn(held)
 	t.await(done, "AcquireAll returns")
 	if err != nil {
 		t.fatalf("AcquireAll: %v", err)
@@ -130,9 +128,7 @@ func atMostN(t *trial) {
 			t.fatalf("the third caller for two slots does not wait")
 		}
 	}
-	if err := second.Release(t.ctx); err != nil {
-		t.fatalf("release a slot: %v", err)
-	}
+	t.handOn(second)
 	t.await(done, "the third caller acquires the released slot")
 	if err != nil || third.Name() != second.Name() {
 		t.fatalf("the third caller acquires %q: got %v, %v", second.Name(), third, err)

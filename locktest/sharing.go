@@ -241,9 +241,7 @@ func sharedWaitersWake(t *trial) {
 		t.wait(t.ctx, t.locker(a, rowlock.Shared()), name),
 		t.wait(t.ctx, t.locker(b, rowlock.Shared()), name),
 	}
-	if err := lease.Release(t.ctx); err != nil {
-		t.fatalf("release: %v", err)
-	}
+	t.handOn(lease)
 	for _, r := range readers { // the first reader holds its grant while the second reader acquires
 		t.has(r)
 	}

@@ -39,9 +39,7 @@ func waiterGetsIt(t *trial) {
 	name := t.key("x").Name
 	lease := t.acquire(t.locker(a), name)
 	w := t.wait(t.ctx, t.locker(b), name)
-	if err := lease.Release(t.ctx); err != nil {
-		t.fatalf("release: %v", err)
-	}
+	t.handOn(lease)
 	next := t.has(w)
 	t.tryHeld(t.locker(a), name)
 	if err := next.Release(t.ctx); err != nil {
@@ -71,9 +69,7 @@ func waitersQueue(t *trial) {
 			_ = waiters[i].lease.Release(t.ctx)
 		})
 	}
-	if err := lease.Release(t.ctx); err != nil {
-		t.fatalf("release: %v", err)
-	}
+	t.handOn(lease)
 	t.poll("every waiter acquires the name", func() bool {
 		mu.Lock()
 		defer mu.Unlock()

@@ -64,9 +64,7 @@ func writerIsNotPassed(t *trial) {
 		t.fatalf("an exclusive acquire ended while a shared grant was held; its error: %v", writer.err)
 	default:
 	}
-	if err := reading.Release(t.ctx); err != nil {
-		t.fatalf("release: %v", err)
-	}
+	t.handOn(reading)
 	lease := t.has(writer)
 	t.refuse(b, t.reading(driver.Key{Name: name}))
 	if err := lease.Release(t.ctx); err != nil {
@@ -92,7 +90,9 @@ func writerKeepsReadersOut(t *trial) {
 	t.grant(a, first) // a repeated request
 	t.release(a, one)
 	t.release(b, two)
+	t.refuse(a, writer) // repeated, because a reservation ends soon after the last request
 	t.refuse(b, t.reading(key))
+	t.refuse(a, writer)
 	t.release(a, three)
 	t.refuse(a, t.reading(key))
 	t.release(b, t.grantAtLast(b, writer))

@@ -80,7 +80,7 @@ func TestLeastPrivileges(t *testing.T) {
 		waits <- err
 	}()
 	require.Eventually(t, func() bool {
-		reply, err := client.Get(ctx, "rowlock/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+		reply, err := client.Get(ctx, b.Queue(driver.Key{Name: "a"}), clientv3.WithPrefix(), clientv3.WithCountOnly())
 		return err == nil && reply.Count == 2
 	}, 30*time.Second, 5*time.Millisecond)
 	list, err := b.List(ctx, "", true)

@@ -80,7 +80,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 	b, other := etcdlock.New(client, place), etcdlock.New(connect(t, server(t)), place)
 	asked := func(name string) driver.Request {
 		r := request(name)
-		r.TTL = 8 * time.Second // the session's TTL is 9 s
+		r.TTL = 40 * time.Second // the session's TTL is 45 s
 		return r
 	}
 	kept, err := b.Acquire(ctx, asked("kept"))
@@ -95,7 +95,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 		_, _ = b.Acquire(before{doubt, unanswered}, asked("unanswered"))
 	}()
 	<-unanswered.reached
-	require.Eventually(t, func() bool { return b.Age(kept.Nonce) > 1100*time.Millisecond }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.Age(kept.Nonce) > 5100*time.Millisecond }, 30*time.Second, 10*time.Millisecond)
 	granted := make(chan error, 1)
 	go func() { // this acquisition has chosen the session, and renews the session before it puts an entry
 		_, err := b.Acquire(before{ctx, beat}, asked("x"))

@@ -195,7 +195,7 @@ func testBatchesOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Cl
 // For each lease, the option Replicated waits for replicas of one primary: the server that keeps the lease.
 func testReplicatedOnCluster(t *testing.T, c *redis.ClusterClient, each []*redis.Client) {
 	ctx := context.Background()
-	spare := redistest.Connect(t, redistest.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr)
+	spare := redistest.Connect(t, redistest.Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "30000").Addr)
 	host, port, err := net.SplitHostPort(each[0].Options().Addr)
 	require.NoError(t, err)
 	require.NoError(t, spare.ClusterMeet(ctx, host, port).Err())

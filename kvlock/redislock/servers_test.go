@@ -25,7 +25,7 @@ func cluster(tb testing.TB) []string {
 	addrs := make([]string, 3)
 	nodes := make([]*redis.Client, 3)
 	for i := range addrs {
-		addrs[i] = redistest.Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr
+		addrs[i] = redistest.Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "30000").Addr
 		nodes[i] = redistest.Connect(tb, addrs[i])
 		require.NoError(tb, nodes[i].ClusterAddSlotsRange(ctx, i*16384/3, (i+1)*16384/3-1).Err())
 		require.NoError(tb, nodes[i].Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err())

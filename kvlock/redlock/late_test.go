@@ -21,7 +21,7 @@ func TestGivesBackTooLate(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 3)
-	b, proxies := f.client(t, redlock.NodeTimeout(time.Second))
+	b, proxies := f.client(t, redlock.NodeTimeout(3*time.Second))
 	other, _ := f.client(t, steadily)
 	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // opens the connections
 	b.Settle()
@@ -36,7 +36,7 @@ func TestGivesBackTooLate(t *testing.T) {
 		failed <- err
 	}()
 	require.Eventually(t, func() bool { return f.raw[1].HGet(ctx, row, "nonce").Val() == r.Nonce.String() }, redistest.AtMost, time.Millisecond)
-	const late = 5 * time.Second
+	const late = 15 * time.Second
 	proxies[1].Delay(late)
 	require.Error(t, <-failed, "one node has the lock for another request, and one does not answer")
 	b.Settle()
@@ -93,7 +93,7 @@ func TestReleasedIsNotHeld(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 3)
-	b, proxies := f.client(t, redlock.NodeTimeout(time.Second))
+	b, proxies := f.client(t, redlock.NodeTimeout(3*time.Second))
 	other, _ := f.client(t, steadily)
 	r := redistest.Request("x")
 	r.TTL, r.MinHold = time.Minute, 30*time.Second

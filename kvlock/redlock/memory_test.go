@@ -16,7 +16,7 @@ func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 3)
-	b, _ := f.client(t, shortly)
+	b, _ := f.client(t, steadily)
 	kept, ended := redistest.Acquire(t, b, redistest.Request("kept")), redistest.Acquire(t, b, redistest.Request("ended"))
 	b.Settle()
 	for _, node := range f.raw {

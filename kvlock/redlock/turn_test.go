@@ -78,10 +78,10 @@ func TestReleasesAtANodeThatLags(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 3)
-	b, proxies := f.client(t, shortly)
+	b, proxies := f.client(t, steadily)
 	require.NoError(t, b.Release(ctx, redistest.Acquire(t, b, redistest.Request("x")))) // opens the connections
 	b.Settle()
-	proxies[2].Delay(300 * time.Millisecond) // 300 ms in each direction; NodeTimeout is two seconds
+	proxies[2].Delay(300 * time.Millisecond) // 300 ms in each direction; NodeTimeout is five seconds
 	g := redistest.Acquire(t, b, redistest.Request("x"))
 	require.NoError(t, b.Release(ctx, g))
 	b.Settle()

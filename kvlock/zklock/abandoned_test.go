@@ -125,7 +125,7 @@ func existingNodeIsNotDenied(t *testing.T, n *network) {
 	require.NoError(t, b.Release(t.Context(), g))
 
 	r := request("a")
-	require.NoError(t, n.DropReply(b))
+	require.NoError(t, n.each(b, func(p *faultproxy.Proxy) { p.CutAfter(1) }))
 	ctx, cancel := context.WithCancel(t.Context())
 	attempt := make(chan error, 1)
 	go func() {
@@ -135,6 +135,7 @@ func existingNodeIsNotDenied(t *testing.T, n *network) {
 	require.Eventually(t, func() bool { return entries(t, n, r.Key) == 1 }, 20*time.Second, time.Millisecond)
 	cancel()
 	require.Error(t, <-attempt)
+	require.NoError(t, n.Restore(b))
 	require.Eventually(t, func() bool { return b.Stands(r.Nonce) }, 20*time.Second, time.Millisecond)
 
 	require.NoError(t, n.Cut(b))

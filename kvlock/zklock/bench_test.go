@@ -16,7 +16,7 @@ import (
 // ZooKeeper's Go client.
 func BenchmarkAcquireRelease(b *testing.B) {
 	s := alone(b, "-Dznode.container.checkIntervalMs=600000")
-	conn := connect(b, s.DSN)
+	conn := connect(b, usualSession, s.DSN)
 	ctx := context.Background()
 	measure := func(name string, once func() error) {
 		b.Run(name, func(b *testing.B) {
@@ -58,7 +58,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 // BenchmarkHandOver measures a hand-over to a waiter of another client, from the start of the release to the grant.
 func BenchmarkHandOver(b *testing.B) {
 	s := alone(b, "-Dznode.container.checkIntervalMs=600000")
-	conns := [...]*zk.Conn{connect(b, s.DSN), connect(b, s.DSN)}
+	conns := [...]*zk.Conn{connect(b, usualSession, s.DSN), connect(b, usualSession, s.DSN)}
 	ctx := context.Background()
 	b.Run("zklock", func(b *testing.B) {
 		locks := [...]*zklock.Backend{open(b, []string{s.DSN}), open(b, []string{s.DSN})}

@@ -31,7 +31,7 @@ func TestCommitsOfEachOperation(t *testing.T) {
 		}
 		got := float64(commits(t, s.DSN)-before) / times
 		t.Logf("%s: %.2f commits", what, got)
-		assert.InDelta(t, want, got, 0.001, what)
+		assert.InDelta(t, want, got, 0.05, what) // on a slow machine, a few requests may be repeated
 	}
 	acquire := func(i int) error {
 		g, err := b.Acquire(t.Context(), request(fmt.Sprint(i)))
@@ -94,9 +94,11 @@ func TestCommitsOfEachOperation(t *testing.T) {
 func TestRequestsOfAHandOver(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
-	n := newNetwork(t, s.DSN)
+	n := newNetworkWith(t, connect(t, 6*time.Minute, s.DSN), s.DSN) // its first ping comes after two minutes
 	key := driver.Key{Name: "a"}
-	g, err := n.watching.Acquire(t.Context(), request("a"))
+	held := request("a")
+	held.TTL = time.Minute
+	g, err := n.watching.Acquire(t.Context(), held)
 	require.NoError(t, err)
 	const many = 3
 	granted, told := make(chan error, many), make(chan *driver.Held, 2*many)

@@ -56,7 +56,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 		}
 	}
 	restarts.Wait()
-	majority := connect(t, serving.DSN)
+	majority := connect(t, usualSession, serving.DSN)
 	standing := func() int {
 		children, _, err := majority.Children(b.Container(r.Key))
 		require.NoError(t, err)

@@ -26,10 +26,11 @@ func server(tb testing.TB) string {
 	return testenv.DSN(tb, testenv.EngineZooKeeper)
 }
 
-// connect opens a client of ZooKeeper's Go library for one test.
-func connect(tb testing.TB, servers ...string) *zk.Conn {
+// connect opens a client of ZooKeeper's Go library for one test. The client sends a ping after each third of the session
+// timeout.
+func connect(tb testing.TB, session time.Duration, servers ...string) *zk.Conn {
 	tb.Helper()
-	conn, events, err := zk.Connect(servers, 10*time.Second, zk.WithLogger(quiet{}))
+	conn, events, err := zk.Connect(servers, session, zk.WithLogger(quiet{}))
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
 		conn.Close()
@@ -83,7 +84,16 @@ var (
 
 func newNetwork(tb testing.TB, servers ...string) *network {
 	tb.Helper()
-	n := &network{servers: servers, root: root(), direct: connect(tb, servers...), clients: make(map[driver.Backend]*client), secrets: make(map[int64][]byte)}
+	return newNetworkWith(tb, connect(tb, usualSession, servers...), servers...)
+}
+
+// usualSession is the session timeout of the tests' own clients.
+const usualSession = 10 * time.Second
+
+// newNetworkWith returns a harness whose own client is direct.
+func newNetworkWith(tb testing.TB, direct *zk.Conn, servers ...string) *network {
+	tb.Helper()
+	n := &network{servers: servers, root: root(), direct: direct, clients: make(map[driver.Backend]*client), secrets: make(map[int64][]byte)}
 	n.watching = open(tb, servers, n.root, n.overheard())
 	tb.Cleanup(func() {
 		for b := range n.clients {

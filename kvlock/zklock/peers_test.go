@@ -126,7 +126,7 @@ func TestAnEmptyLockIsClearedAway(t *testing.T) {
 	s := alone(t, "-Dznode.container.checkIntervalMs=50")
 	where := root()
 	a, b := open(t, []string{s.DSN}, where), open(t, []string{s.DSN}, where)
-	direct := connect(t, s.DSN)
+	direct := connect(t, usualSession, s.DSN)
 	r := request("a")
 	first, err := a.Acquire(t.Context(), r)
 	require.NoError(t, err)

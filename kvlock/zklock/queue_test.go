@@ -74,13 +74,16 @@ func onlyOneOfAHundredWaitersWakes(t *testing.T, n *network) {
 	const many = 100
 	ctx, cancel := context.WithCancel(t.Context())
 	r := request("a")
+	r.TTL = 5 * time.Minute // no session ends while the waiters join one after the other
 	holder := open(t, n.servers, n.root, n.overheard())
 	_, err := holder.Acquire(ctx, r)
 	require.NoError(t, err)
 	waiters := make([]<-chan error, many)
 	backends := [...]*zklock.Backend{n.watching, open(t, n.servers, n.root), open(t, n.servers, n.root), open(t, n.servers, n.root)}
 	for i := range waiters {
-		waiters[i] = queued(t, n, backends[i%len(backends)], ctx, request("a"))
+		waits := request("a")
+		waits.TTL = r.TTL
+		waiters[i] = queued(t, n, backends[i%len(backends)], ctx, waits)
 	}
 	watched(t, n, r.Key, many)
 	before := received(t, n)
@@ -144,7 +147,7 @@ func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	dying, err := n.open()
 	require.NoError(t, err)
 	brief := request("a")
-	brief.TTL = time.Second
+	brief.TTL = 3 * time.Second
 	queued(t, n, dying, t.Context(), brief)
 	last := queued(t, n, n.watching, t.Context(), request("a"))
 	require.NoError(t, n.Crash(dying))
@@ -228,8 +231,11 @@ func waiterBehindOthersLearnsTheHolder(t *testing.T, n *network) {
 	_, err = l.Acquire(ctx, "b") // opens the session first, which can be slow on a loaded machine
 	require.NoError(t, err)
 	var held *rowlock.HeldError
-	_, err = l.Acquire(ctx, "a", rowlock.Wait(20*time.Millisecond))
-	require.ErrorAs(t, err, &held)
+	require.Eventually(t, func() bool { // the answer about the holder may come too late
+		_, err = l.Acquire(ctx, "a", rowlock.Wait(20*time.Millisecond))
+		require.ErrorAs(t, err, &held)
+		return held.Holder != ""
+	}, 30*time.Second, time.Millisecond)
 	assert.Equal(t, "the holder", held.Holder)
 	assert.Equal(t, lease.Token(), held.Token)
 	told := make(chan string, 100)
@@ -284,7 +290,7 @@ func TestBriefWaitsLeaveNoWatches(t *testing.T) {
 		require.ErrorIs(t, err, rowlock.ErrHeld)
 	}
 	assert.LessOrEqual(t, b.ClientWatches(), 1)
-	assert.Equal(t, 1, entries(t, n, r.Key))
+	require.Eventually(t, func() bool { return entries(t, n, r.Key) == 1 }, 30*time.Second, time.Millisecond)
 }
 
 // readersAndWritersQueue: several readers hold the lock at the same time. Readers wait for an earlier writer, but not

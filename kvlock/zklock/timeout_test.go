@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
@@ -18,12 +19,16 @@ import (
 // lease is trusted for four tenths of the granted timeout, or for its TTL if the TTL is shorter.
 func TestTheTimeoutIsTwiceTheTTL(t *testing.T) {
 	t.Parallel()
-	addr := alone(t).Addr
+	server(t)
+	s, err := testserver.Start(t.Context(), testserver.ZooKeeper, testserver.Options{Config: "tickTime=10000\n", Logf: t.Logf}) // no timeout is so short that a slow machine exceeds it
+	require.NoError(t, err)
+	t.Cleanup(s.Stop)
+	addr := s.Addr
 	least := number(t, addr, "conf", `minSessionTimeout=(\d+)`)
 	most := number(t, addr, "conf", `maxSessionTimeout=(\d+)`)
 	assert.Equal(t, 2*number(t, addr, "conf", `tickTime=(\d+)`), least, "the default")
 	for _, c := range []struct{ ttl, trusted time.Duration }{
-		{3 * time.Second, 2400 * time.Millisecond},
+		{30 * time.Second, 24 * time.Second},
 		{time.Millisecond * time.Duration(least) / 10, time.Millisecond * time.Duration(least) / 10}, // twice this TTL is less than the minimum timeout
 		{time.Millisecond * time.Duration(most), time.Millisecond * time.Duration(most) * 4 / 10},
 	} {

@@ -42,7 +42,8 @@ var leaseCases = []leaseCase{
 const (
 	caseLimit = 2 * time.Minute
 	patience  = 20 * time.Second        // for one event that must happen
-	ttl       = 3 * time.Second         // long enough for renewals on a slow machine
+	ttl       = 3 * time.Second         // the TTL of a lease that ends because its program is cut off
+	keptTTL   = 12 * time.Second        // the TTL of a lease that only renewals keep; a slow machine may be silent for half of it
 	steady    = 10 * time.Minute        // the TTL of a lease that must not expire while a case runs
 	slowTTL   = 2500 * time.Millisecond // the TTL of a lease on a slow connection
 	slow      = slowTTL * 7 / 50        // how long a reply takes; longer than a margin of a tenth of the TTL, and shorter than half the limit of a request
@@ -129,11 +130,11 @@ func keepsItsLease(ctx context.Context, t *trial) error {
 		return err
 	}
 	name := fresh()
-	lease, _, err := a.lock(ctx, name, ttl, patience)
+	lease, _, err := a.lock(ctx, name, keptTTL, patience)
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
-	for end := time.Now().Add(2 * ttl); time.Now().Before(end); time.Sleep(ttl / 50) {
+	for end := time.Now().Add(keptTTL * 5 / 4); time.Now().Before(end); time.Sleep(ttl / 50) {
 		g, held, err := ask(ctx, b, name)
 		switch {
 		case err != nil:
@@ -143,7 +144,7 @@ func keepsItsLease(ctx context.Context, t *trial) error {
 		}
 		left, err := a.trust(ctx, lease)
 		if err == nil && left <= 0 {
-			err = fmt.Errorf("the program lost a lease of %s that nothing disturbed", ttl)
+			err = fmt.Errorf("the program lost a lease of %s that nothing disturbed", keptTTL)
 		}
 		if err != nil {
 			return err

@@ -49,18 +49,23 @@ func shell(t *testing.T, script string) *Harness {
 // A program that cannot be used gives one error at once, which says what the program did.
 func TestAProgramThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
+	const silent = "exec sleep 60"
 	for script, want := range map[string]string{
 		"echo oh >&2; exit 3":             "the program has ended: exit status 3; its stderr ends with: oh",
 		"echo hello; sleep 60":            `the program wrote a line to stdout that is no reply: "hello"`,
 		"echo '{}'; sleep 60":             `the program wrote a line to stdout that is no reply: "{}"`,
 		`echo '{"id":7}'; sleep 60`:       "the program replied to the request 7, which was never sent",
 		`read line; echo '{"id":1}'; cat`: `its tokens are ""`,
-		"exec sleep 60":                   `the program sent no reply to "capabilities"`,
+		silent:                            `the program sent no reply to "capabilities"`,
 		"exec 0<&- 1>&-; exec sleep 60":   "the program has ended: signal: killed",
 	} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			limit := time.Minute
+			if script == silent {
+				limit = 2 * time.Second
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			err := Check(ctx, shell(t, script), func(r locktest.Result) { t.Errorf("%s was run", r.Case) })
 			require.ErrorContains(t, err, want)
@@ -142,9 +147,12 @@ func TestAProgramServesTheNextClient(t *testing.T) {
 	require.NoError(t, h.Close(b))
 	b, third := next()
 	assert.NotSame(t, second, third)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	require.Error(t, b.Release(ctx, driver.Grant{}))
+	ctx, cancel := context.WithCancel(t.Context())
+	released := make(chan error, 1)
+	go func() { released <- b.Release(ctx, driver.Grant{}) }()
+	require.Eventually(t, func() bool { return !third.isIdle() }, time.Minute, time.Millisecond)
+	cancel()
+	require.Error(t, <-released)
 	require.NoError(t, h.Close(b))
 	_, fourth := next()
 	assert.NotSame(t, third, fourth)
