@@ -38,7 +38,7 @@ type valueKey struct{}
 // The lease of FromEnvironment is the parent's lease: name, token, nonce and holder are equal. Its contexts carry it, and
 // end no later than the parent's trust.
 func TestAnInheritedLeaseIsTheParents(t *testing.T) {
-	for name, opts := range map[string][]rowlock.Option{"exclusive": nil, "shared": {rowlock.Shared()}, "short": {rowlock.TTL(60 * time.Millisecond)}} {
+	for name, opts := range map[string][]rowlock.Option{"exclusive": nil, "shared": {rowlock.Shared()}, "short": {rowlock.TTL(3 * time.Second)}} {
 		t.Run(name, func(t *testing.T) {
 			store := memlock.New()
 			parent := acquire(t, locker(t, store, rowlock.Namespace("space"), rowlock.Holder("the parent")), "job", opts...)
@@ -195,8 +195,16 @@ func TestTheErrorOfASilentParentNamesTheParent(t *testing.T) {
 		Keeper: socket.Addr().String(),
 	}
 	t.Setenv(inherit.Variable, l.String())
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel() // after the question has arrived
+		conn, err := socket.Accept()
+		if assert.NoError(t, err) {
+			defer conn.Close()
+			_, err = conn.Read(make([]byte, 1))
+			assert.NoError(t, err)
+		}
+	}()
 	_, _, err = rowlock.FromEnvironment(ctx)
 	require.ErrorIs(t, err, rowlock.ErrUnavailable)
 	require.ErrorContains(t, err, `rowlock: inherit "job": the process that holds the lock does not answer`)

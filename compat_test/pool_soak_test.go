@@ -32,7 +32,7 @@ const (
 
 	soakPool    = 4
 	soakWorkers = 6
-	soakTTL     = 4 * time.Second
+	soakTTL     = 8 * time.Second
 	// The time between two faults. After this time, the last fault can no longer be the reason for a lost lease.
 	soakCalm = 2 * soakTTL
 )

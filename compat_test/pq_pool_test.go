@@ -20,7 +20,7 @@ func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
 	db := open(t, "postgres", database(t)+"&connect_timeout=5")
 	db.SetMaxOpenConns(2)
 	renewed := make(chan struct{}, 1)
-	locker, err := rowlock.New(sqllock.Postgres(db), rowlock.TTL(10*time.Second), rowlock.RenewEvery(200*time.Millisecond),
+	locker, err := rowlock.New(sqllock.Postgres(db), rowlock.TTL(time.Minute), rowlock.RenewEvery(200*time.Millisecond),
 		rowlock.Tracing(&rowlock.Trace{Renewed: func(rowlock.RenewedEvent) {
 			select {
 			case renewed <- struct{}{}:

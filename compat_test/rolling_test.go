@@ -116,7 +116,7 @@ func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *
 		default:
 		}
 	}}
-	locker, err := rowlock.New(b, rowlock.TTL(10*time.Second), rowlock.RenewEvery(20*time.Millisecond), rowlock.Tracing(&trace))
+	locker, err := rowlock.New(b, rowlock.TTL(time.Minute), rowlock.RenewEvery(20*time.Millisecond), rowlock.Tracing(&trace))
 	if !assert.NoError(t, err) {
 		return
 	}

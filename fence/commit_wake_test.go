@@ -30,11 +30,9 @@ func TestReleaseOnCommitCallsWhoWaits(t *testing.T) {
 		waiting := sqllock.Postgres(s.db)
 		stop, err := waiting.Notify(t.Context(), driver.Key{Name: "r"}, func() { woken <- struct{}{} })
 		require.NoError(t, err)
-		require.Eventually(t, func() bool {
-			return s.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == 1
-		}, 20*time.Second, 5*time.Millisecond, "it listens")
+		s.hears(t, waiting)
 		for len(woken) > 0 {
-			<-woken // the first message only confirms that the connection listens
+			<-woken // a waiter is also woken when its connection begins to listen
 		}
 		wrong := errors.New("wrong")
 		require.ErrorIs(t, s.guard.ReleaseOnCommit(lease.Context(), func(context.Context, *sql.Tx) error { return wrong }), wrong)
@@ -48,5 +46,22 @@ func TestReleaseOnCommitCallsWhoWaits(t *testing.T) {
 		assert.Equal(t, int64(1), s.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NULL AND reserved_for = (SELECT id FROM rowlock_lease_waiter)"))
 		stop()
 		waiting.CloseIdle(t.Context())
+	}
+}
+
+// hears waits until the backend's connection listens, and until the waiters know it.
+func (s *store) hears(t *testing.T, b *sqllock.Backend) {
+	t.Helper()
+	heard := make(chan struct{}, 100)
+	stop, err := b.Notify(t.Context(), driver.Key{Name: "hears"}, func() { heard <- struct{}{} })
+	require.NoError(t, err)
+	defer stop()
+	for range 2 { // the first wake-up may come from the connection that begins to listen
+		require.Eventually(t, func() bool {
+			_, err := s.db.ExecContext(t.Context(), "SELECT pg_notify(channel, id::text) FROM rowlock_lease_waiter WHERE name = 'hears' AND channel <> ''")
+			require.NoError(t, err)
+			return len(heard) > 0
+		}, time.Minute, 5*time.Millisecond)
+		<-heard
 	}
 }

@@ -48,6 +48,7 @@ func (t *trial) restore(b driver.Backend) {
 func trustEndsFirst(t *trial) {
 	a, b := t.open(), t.open()
 	name := t.key("x").Name
+	t.warm(a)
 	l := t.locker(a, rowlock.TTL(lively))
 	lease := t.acquire(l, name)
 	for errors.Is(lease.Renew(t.ctx), rowlock.ErrLost) { // the machine was too slow for this TTL
@@ -87,6 +88,7 @@ func unavailableIsNotHeld(t *trial) {
 
 func closeIsBounded(t *trial) {
 	a := t.open()
+	t.warm(a)
 	l := t.locker(a, rowlock.TTL(kept))
 	for i := range 40 {
 		t.acquire(l, t.key(fmt.Sprint(i)).Name)

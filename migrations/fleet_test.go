@@ -67,7 +67,7 @@ func TestAFleetMigratesOnce(t *testing.T) {
 
 // migrateInFleet runs the user's migrations, as a user's program does when it starts.
 func migrateInFleet(job []string) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var d migrations.Dialect
 	if err := d.UnmarshalText([]byte(job[1])); err != nil {

@@ -86,7 +86,7 @@ func TestWaitTimeout(t *testing.T) {
 func TestBlackHole(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		db, proxy := s.through(t)
-		const brief = time.Second
+		const brief = 5 * time.Second
 		l := locker(t, New(db), rowlock.TTL(brief))
 		lease := acquire(t, l, "a")
 		proxy.Cut()

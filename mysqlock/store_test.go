@@ -56,6 +56,18 @@ func (s *store) through(tb testing.TB, change ...func(*mysqldriver.Config)) (*sq
 	return db, proxy
 }
 
+// onceSent calls the function do when the server has received one more message through the proxy.
+func onceSent(t *testing.T, proxy *faultproxy.Proxy, do func()) {
+	t.Helper()
+	before := proxy.Sent()
+	go func() {
+		for proxy.Sent() == before && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		do()
+	}()
+}
+
 func locker(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
 	tb.Helper()
 	l, err := rowlock.New(b, append([]rowlock.Option{rowlock.TTL(ttl)}, opts...)...)

@@ -266,7 +266,7 @@ func (c *renewing) acquire(t *testing.T, names ...string) (leases []*rowlock.Lea
 func TestLeasesOutliveAFullPool(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		p := open(func(dsn string) string { return dsn })
-		locker := newRenewing(t, p.Backend, rowlock.TTL(10*time.Second), rowlock.RenewEvery(200*time.Millisecond))
+		locker := newRenewing(t, p.Backend, rowlock.TTL(time.Minute), rowlock.RenewEvery(200*time.Millisecond))
 		leases := locker.acquire(t, "a", "b", "c")
 		free := p.fill(t)
 		locker.renews(t, 4, leases...)

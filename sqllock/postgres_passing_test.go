@@ -39,6 +39,9 @@ func newPassing(t *testing.T, held driver.Request) *passing {
 		t.Cleanup(stop)
 	}
 	listen(2)
+	for _, b := range p.members {
+		p.hears(t, b.backend, 1)
+	}
 	for _, b := range []*member{p.waiter, p.holder} {
 		stop, err := b.backend.Notify(t.Context(), p.held.Key, func() {
 			if b == p.waiter {

@@ -29,10 +29,10 @@ func TestTheGraceEndsBeforeTheLease(t *testing.T) {
 			require.NoError(t, err)
 			cable := newCable(t, u.Host, nil)
 			u.Host = cable.address
-			_, end := w.holds(t, "job", "--ttl", "8s", "--grace", "40s", "--store", u.String(), "--", "sh", "-c",
+			_, end := w.holds(t, "job", "--ttl", "20s", "--grace", "40s", "--store", u.String(), "--", "sh", "-c",
 				`trap "echo >termed" TERM; echo $$ >group; echo ready; while :; do read _ <block; done`)
 			cable.cut.Store(true)
-			output, err := w.command(t, scriptTimeout, "rowlock", "run", "job", "--wait", "40s", "--store", direct, "--", "sh", "-c",
+			output, err := w.command(t, scriptTimeout, "rowlock", "run", "job", "--wait", "2m", "--store", direct, "--", "sh", "-c",
 				`read group <group; kill -s KILL -- -$group && touch overlap; true`).CombinedOutput()
 			require.NoError(t, err, "%s", output)
 			code, messages := end()

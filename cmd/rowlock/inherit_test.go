@@ -178,7 +178,7 @@ func (f *family) ask(command string) string {
 // succeed runs another process under the lock. That process runs the script, which must succeed.
 func (f *family) succeed(script string) {
 	f.t.Helper()
-	code, said := f.w.run(f.t, "run", "nightly", "--ttl=4s", "--wait=1m", "--fence=orders,nightly", "--", "sh", "-c", script)
+	code, said := f.w.run(f.t, "run", "nightly", "--ttl=15s", "--wait=1m", "--fence=orders,nightly", "--", "sh", "-c", script)
 	require.Zero(f.t, code, said)
 }
 
@@ -208,7 +208,7 @@ func eachFamily(t *testing.T, test func(t *testing.T, kind string)) {
 // lock. The child's later writes are refused.
 func TestAChildStopsWhenItsParentIsSuspended(t *testing.T) {
 	eachFamily(t, func(t *testing.T, kind string) {
-		f := newFamily(t, kind, "--ttl=4s")
+		f := newFamily(t, kind, "--ttl=15s")
 		require.NoError(t, f.run.Signal(syscall.SIGSTOP))
 		f.succeed("test -e ended")
 		assert.Contains(t, f.ask("end"), "lost: true")

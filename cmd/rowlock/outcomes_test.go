@@ -34,7 +34,7 @@ var ownStores = map[string]func(testing.TB) (store string, servers []*testserver
 			s := startServer(tb, testserver.Redis)
 			store, servers = store+s.Addr+",", append(servers, s)
 		}
-		return strings.TrimSuffix(store, ",") + "?max_ttl=2s&node_timeout=500ms", servers // a new server grants locks only after max_ttl
+		return strings.TrimSuffix(store, ",") + "?max_ttl=10s&node_timeout=2s", servers // a new server grants locks only after max_ttl
 	},
 	"etcd": func(tb testing.TB) (string, []*testserver.Server) {
 		s := startServer(tb, testserver.Etcd)
@@ -65,7 +65,7 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 			store, servers := open(t)
 			w := newWorkplace(t)
 			w.env = append(w.env, "ROWLOCK_STORE="+store)
-			command, end := w.holds(t, "job", "--ttl", "2s", "--wait", "20s", "--", "sh", "-c", `echo $$; read _ <block`)
+			command, end := w.holds(t, "job", "--ttl", "10s", "--wait", "1m", "--", "sh", "-c", `echo $$; read _ <block`)
 
 			for _, server := range servers {
 				server.Kill()
@@ -78,7 +78,7 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 			output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+command).CombinedOutput()
 			require.NoError(t, err, "the command is still alive: %s", output)
 
-			for _, args := range [][]string{{"run", "job", "--ttl", "2s", "--", "touch", "never"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
+			for _, args := range [][]string{{"run", "job", "--ttl", "10s", "--", "touch", "never"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
 				code, said := w.run(t, args...)
 				require.Equal(t, 69, code, "%v: %s", args, said)
 			}
@@ -87,7 +87,7 @@ func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 			for _, server := range servers {
 				require.NoError(t, server.Restart(ctx))
 			}
-			code, said := w.run(t, "run", "job", "--ttl", "2s", "--wait", "20s", "--", "touch", "next")
+			code, said := w.run(t, "run", "job", "--ttl", "10s", "--wait", "1m", "--", "touch", "next")
 			require.Zero(t, code, said)
 			require.NoFileExists(t, filepath.Join(w.dir, "never"))
 			require.FileExists(t, filepath.Join(w.dir, "next"))

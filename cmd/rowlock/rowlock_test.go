@@ -211,7 +211,7 @@ func (w workplace) command(tb testing.TB, limit time.Duration, name string, args
 	cmd.Dir, cmd.Env = w.dir, w.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 20 * time.Second
 	return cmd
 }
 

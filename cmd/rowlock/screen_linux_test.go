@@ -10,14 +10,14 @@ import (
 // replaces the line.
 func TestWaitIsShownAtATerminal(t *testing.T) {
 	t.Parallel()
-	for _, waits := range []string{"wait job --timeout 3500ms", "run job --wait 3500ms -- true", "pause job --reason why --wait 3500ms"} {
+	for _, waits := range []string{"wait job --timeout 7500ms", "run job --wait 7500ms -- true", "pause job --reason why --wait 7500ms"} {
 		t.Run(waits, func(t *testing.T) {
 			t.Parallel()
 			user := login(t, `rowlock run job --holder me -- sh -c 'env -u ROWLOCK_LOCKS rowlock `+waits+`; echo "code $?"'`)
 			user.sees("code 75")
 			shown := user.seen.String()
-			require.Contains(t, shown, `rowlock: waiting for up to 3.5s: "job" is held by me`)
-			require.Regexp(t, "\r\x1b\\[Krowlock: waiting for [123]s: \"job\" is held by me", shown) // a slow machine may miss a second
+			require.Contains(t, shown, `rowlock: waiting for up to 7.5s: "job" is held by me`)
+			require.Regexp(t, "\r\x1b\\[Krowlock: waiting for [1-7]s: \"job\" is held by me", shown) // a slow machine may miss a second
 			require.Contains(t, shown, "\r\x1b[Krowlock: \"job\" is held by me", "the line is cleared before the last message")
 		})
 	}

@@ -87,7 +87,7 @@ func TestASealWaitsForCheckedTransactions(t *testing.T) {
 	sealed := make(chan error, 1)
 	go func() { sealed <- seal(context.Background(), db, "orders", newer) }()
 	require.True(t, within(time.Minute, func() bool {
-		return count(t, db, "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'") == 1
+		return count(t, db, "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 1
 	}), "it waits")
 	assert.Equal(t, "40001", sqlerror.State(check(t.Context(), db, "orders", old)))
 	require.NoError(t, tx.Commit())

@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	longestCall = 10 * time.Second // a call without an earlier deadline fails after this time
-	longestLock = 30 * time.Second // the same for lock, plus the time for which it may wait: a client repeats a request that has no reply
-	endLimit    = 5 * time.Second  // how long the program may take to end after the end of its stdin
-	longestLine = 1 << 20          // of a reply, in bytes
-	keptOutput  = 2 << 10          // how much of the end of stderr an error contains, in bytes
+	longestCall  = 10 * time.Second // a call without an earlier deadline fails after this time
+	longestStart = time.Minute      // the same for capabilities, the first call, during which the program starts
+	longestLock  = 30 * time.Second // the same for lock, plus the time for which it may wait: a client repeats a request that has no reply
+	endLimit     = 20 * time.Second // how long the program may take to end after the end of its stdin
+	longestLine  = 1 << 20          // of a reply, in bytes
+	keptOutput   = 2 << 10          // how much of the end of stderr an error contains, in bytes
 )
 
 // program is one running process that replies to requests. It is safe for concurrent use.
@@ -138,7 +139,10 @@ func (p *program) call(ctx context.Context, r request) (*reply, error) {
 		return nil, err
 	}
 	limit := longestCall
-	if r.Op == "lock" {
+	switch r.Op {
+	case "capabilities":
+		limit = longestStart
+	case "lock":
 		limit = longestLock + micros(r.WaitUS)
 	}
 	if deadline, ok := ctx.Deadline(); ok {

@@ -58,18 +58,20 @@ def last(cur: Any) -> int:
 
 
 conn = connect()
+once = mode in ("once", "read-first")
 known = last(conn.cursor()) if mode == "read-first" else None
 while True:
     try:
-        with rowlock.lock(url, "counter", ttl=1) as lease:
+        with rowlock.lock(url, "counter", ttl=30 if once else 1) as lease:
             fence = rowlock.Fence(lease)
             if mode != "unfenced":
                 fence.seal(conn.cursor(), "counter")
-            for _ in range(1 if known is not None or mode == "once" else random.randint(1, 4)):
+            for _ in range(1 if once else random.randint(1, 4)):
                 increment(conn, lease, fence, known)
-        if mode in ("once", "read-first"):
+        if once:
             break
-    except (rowlock.Lost, rowlock.Unavailable):
-        pass
+    except (rowlock.Lost, rowlock.Unavailable):  # the connection may have been lost before its transaction was rolled back
+        with contextlib.suppress(psycopg.OperationalError, pymysql.OperationalError):
+            conn = connect()
     except (psycopg.OperationalError, pymysql.OperationalError, pymysql.InterfaceError):  # the server ended the idle transaction
         conn = connect()

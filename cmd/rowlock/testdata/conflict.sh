@@ -14,7 +14,7 @@ test "$(wc -l <err)" -eq 1
 
 code=0; rowlock run job -E 9 -- touch never 2>/dev/null || code=$?
 test $code = 9
-code=0; rowlock run job --on-conflict=fail --wait=1s -E 9 -- touch never 2>err || code=$?
+code=0; rowlock run job --on-conflict=fail --wait=5s -E 9 -- touch never 2>err || code=$?
 test $code = 9
 grep -Eq 'waited [0-9]' err
 

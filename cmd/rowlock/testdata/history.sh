@@ -13,6 +13,7 @@ test $code = 126
 mkfifo started block
 rowlock run job --holder somebody -- sh -c 'echo >started; read _ <block; exit 5' &
 read _ <started
+until rowlock history job -n 1 | grep -q ' running '; do sleep 0.05; done
 code=0; rowlock run job --note 'too late' -- true || code=$?
 test $code = 75
 rowlock run job --on-conflict skip -- true
@@ -38,7 +39,7 @@ code=0; rowlock history 2>err || code=$?
 test $code = 64
 
 # A run is recorded when it starts, so the history also shows a run that was killed.
-rowlock run job --ttl 15s --note killed -- sh -c 'echo >started; read _ <block' &
+rowlock run job --ttl 15s --wait 1m --note killed -- sh -c 'echo >started; read _ <block' &
 rowlock=$!
 read _ <started
 until rowlock history job -n 1 | grep -Eq ' running +- +- .* killed$'; do sleep 0.05; done

@@ -14,7 +14,7 @@ test $code = 3
 test "$(cat flushed)" = ended
 test ! -s err
 
-rowlock run job --grace 100ms -- sh -c '(trap "" TERM; echo >deaf; echo >started; while :; do read _ <block; done) & read _ <deaf; exit 3' 2>err &
+rowlock run job --grace 100ms -- sh -c '(trap "" TERM; echo >started; echo >deaf; while :; do read _ <block; done) & read _ <deaf; exit 3' 2>err &
 rowlock=$!
 read _ <started
 code=0; wait $rowlock || code=$?

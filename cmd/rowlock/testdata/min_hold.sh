@@ -18,5 +18,5 @@ test $code = 126
 grep -Fqx 'rowlock: ./pipe: cannot be executed: it is not a regular file' err || { cat err; exit 1; }
 rowlock run bad -- true
 
-rowlock run job --min-hold 2s -- true
-rowlock run job --wait 10s --timeout 1900ms -- true 2>/dev/null
+rowlock run job --min-hold 6s -- true
+rowlock run job --wait 1m --timeout 5s -- true 2>/dev/null

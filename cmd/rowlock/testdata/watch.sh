@@ -39,4 +39,5 @@ case $line in *'"change":"gone",'*'"name":"a"'*) ;; *) echo "$line"; exit 1 ;; e
 until test "$(grep -c '^NAME ' table)" -ge 2; do :; done
 kill -TERM $watch $table
 code=0; wait $watch || code=$?
+wait $table || :
 test $code = 143

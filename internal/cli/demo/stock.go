@@ -18,7 +18,7 @@ const (
 	MostWorkers  = 64
 	MostPieces   = 10_000
 	StockTimeout = 5 * time.Minute
-	stockTTL     = 10 * time.Second
+	stockTTL     = 30 * time.Second
 	stockPause   = 10 * time.Millisecond // the delay between two sales of a worker; without the delay, the same worker could acquire the lock again before the others
 )
 
