@@ -156,7 +156,7 @@ func TestAWaitForASilentServer(t *testing.T) {
 	a, b := advisory.New(openPool(t, dsn)), advisory.New(openPool(t, reached))
 	g := acquire(t, a, "a")
 	r := request("a")
-	r.TTL = time.Second
+	r.TTL = 5 * time.Second
 	_, failed := w.waitFor(limited(t), b, r)
 	proxy.Cut()
 	err = <-failed

@@ -168,7 +168,7 @@ func TestRollingMinHold(t *testing.T) {
 		defer present.Close() //nolint:errcheck // this locker holds no lease
 		waited := make(chan error, 1)
 		go func() {
-			_, err := present.Acquire(t.Context(), "job", rowlock.Wait(6*time.Second))
+			_, err := present.Acquire(t.Context(), "job", rowlock.Wait(20*time.Second))
 			waited <- err
 		}()
 		// Waits until the waiter is in the queue, because a release by this version reads the queue.
@@ -176,7 +176,7 @@ func TestRollingMinHold(t *testing.T) {
 			require.Eventually(t, func() bool {
 				n := 0
 				return db.QueryRowContext(t.Context(), "SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL").Scan(&n) == nil && n == 1
-			}, 6*time.Second, 10*time.Millisecond)
+			}, 20*time.Second, 10*time.Millisecond)
 		}
 		require.NoError(t, lease.Release(t.Context()))
 		require.ErrorIs(t, <-waited, rowlock.ErrHeld)

@@ -140,7 +140,7 @@ func TestPostgresBoundsAnIdleTransaction(t *testing.T) {
 		assert.Zero(t, s.int(t, setting))
 	}
 
-	brief := leaseFrom(t, s.locks, "r", rowlock.TTL(3*time.Second))
+	brief := leaseFrom(t, s.locks, "r", rowlock.TTL(6*time.Second))
 	require.NoError(t, s.guard.Seal(t.Context(), brief))
 	tx := s.begin(t, sql.LevelDefault)
 	require.NoError(t, s.guard.Check(brief.Context(), tx))

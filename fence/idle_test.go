@@ -16,7 +16,7 @@ import (
 // Tx does not run the transaction again, because it would idle again.
 func TestATransactionThatIdledTooLong(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, _ *rowlock.Lease) {
-		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(3*time.Second))
+		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(6*time.Second))
 		require.NoError(t, l.guard.Seal(t.Context(), lease))
 		for _, atCommit := range []bool{false, true} {
 			runs := 0
@@ -28,7 +28,7 @@ func TestATransactionThatIdledTooLong(t *testing.T) {
 				require.Eventually(t, func() bool {
 					return l.int(t, `SELECT count(*) FROM pg_stat_activity
 						WHERE datname = current_database() AND state = 'idle in transaction'`) == 0
-				}, 10*time.Second, 10*time.Millisecond)
+				}, 30*time.Second, 10*time.Millisecond)
 				if atCommit {
 					return nil
 				}

@@ -50,7 +50,7 @@ func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorIs(t, err, fence.ErrRetry)
 
-			l, err := rowlock.New(memlock.New(), rowlock.TTL(2*time.Second), rowlock.RenewEvery(500*time.Millisecond))
+			l, err := rowlock.New(memlock.New(), rowlock.TTL(5*time.Second), rowlock.RenewEvery(500*time.Millisecond))
 			require.NoError(t, err)
 			defer func() { require.NoError(t, l.Close()) }()
 			brief, err := l.Acquire(t.Context(), "r")

@@ -127,7 +127,7 @@ func TestAnEndedLeaseSealsNothing(t *testing.T) {
 func TestSealIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		old, newer := s.two(t)
-		brief := leaseFrom(t, s.locks, "r", rowlock.TTL(3*time.Second), rowlock.RenewEvery(time.Second))
+		brief := leaseFrom(t, s.locks, "r", rowlock.TTL(6*time.Second), rowlock.RenewEvery(time.Second))
 		tx := s.begin(t, sql.LevelDefault)
 		require.NoError(t, s.guard.Check(old.Context(), tx))
 

@@ -84,7 +84,7 @@ func TestPrune(t *testing.T) {
 // When a holder's host vanishes, the server releases its locks after at most wait_timeout.
 func TestADeadMachine(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
-		db, proxy := s.through(t, func(c *mysqldriver.Config) { c.Params = map[string]string{"wait_timeout": "1"} })
+		db, proxy := s.through(t, func(c *mysqldriver.Config) { c.Params = map[string]string{"wait_timeout": "5"} })
 		g := grant(t, New(db), "a")
 		proxy.Cut()
 		next, err := locker(t, New(s.open(t))).Acquire(limited(t), "a", rowlock.Holder("next"))

@@ -44,7 +44,7 @@ func TestQueue(t *testing.T) {
 		a, b := New(s.open(t)), oneSession(db)
 		g := grant(t, a, "a")
 		r := request("a")
-		r.TTL = time.Second
+		r.TTL = 5 * time.Second
 		got, failed := s.waitFor(t, limited(t), b, r)
 		before := proxy.Sent()
 		becomes(t, "its first wait has timed out", func() bool { return proxy.Sent() > before })
@@ -179,9 +179,9 @@ func TestTheOnlyConnectionWaits(t *testing.T) {
 // If the server cancels a wait because a statement takes too long, the waiter waits again.
 func TestAWaitThatTakesTooLong(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
-		setting := map[string]string{"max_execution_time": "500"}
+		setting := map[string]string{"max_execution_time": "3000"}
 		if s.mariadb {
-			setting = map[string]string{"max_statement_time": "0.5"}
+			setting = map[string]string{"max_statement_time": "3"}
 		}
 		db, proxy := s.through(t, func(c *mysqldriver.Config) { c.Params = setting })
 		a, b := New(s.open(t)), New(db)
@@ -219,7 +219,7 @@ func TestAWaitForASilentServer(t *testing.T) {
 		a, b := New(s.open(t)), New(db)
 		g := grant(t, a, "a")
 		r := request("a")
-		r.TTL = time.Second
+		r.TTL = 5 * time.Second
 		_, failed := s.waitFor(t, limited(t), b, r)
 		proxy.Cut()
 		err := <-failed

@@ -55,9 +55,9 @@ func swallowed(t *testing.T, db *sql.DB, proxy *faultproxy.Proxy) {
 		_ = conn.Close()
 	}
 	until(t, "a connect that is swallowed", func() bool { return lost.Load() > 0 }) // the pool opens one connection after the other
-	proxy.CutFrom(func(net.Addr) bool { return false })                             // later packets pass; lost packets stay lost
 	cancel()
 	waiters.Wait()
+	proxy.CutFrom(func(net.Addr) bool { return false }) // later packets pass; lost packets stay lost
 }
 
 // Without a time-out, a connection that is being opened counts towards the pool's limit forever if the network drops

@@ -311,7 +311,7 @@ func TestALostReserveIsReplaced(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		var proxy *faultproxy.Proxy
 		p := open(through(t, &proxy))
-		locker := newRenewing(t, p.Backend, rowlock.TTL(15*time.Second), rowlock.RenewEvery(200*time.Millisecond))
+		locker := newRenewing(t, p.Backend, rowlock.TTL(30*time.Second), rowlock.RenewEvery(200*time.Millisecond))
 		leases := locker.acquire(t, "a", "b")
 		free := p.fill(t)
 		locker.renews(t, 1, leases...)
@@ -335,7 +335,7 @@ func TestALossSaysThatThePoolWasFull(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		var proxy *faultproxy.Proxy
 		p := open(through(t, &proxy))
-		locker := newRenewing(t, p.Backend, rowlock.TTL(4*time.Second))
+		locker := newRenewing(t, p.Backend, rowlock.TTL(10*time.Second))
 		p.fill(t)() // opens all connections of the pool
 		lease := locker.acquire(t, "a")[0]
 		proxy.PointAt("127.0.0.1:1") // no server listens at this address; set it before the pool is full, because otherwise a renewal could still connect

@@ -144,7 +144,7 @@ func TestADrainIsBounded(t *testing.T) {
 		brief.TTL = 200 * time.Millisecond
 		for what, ask := range map[string]func() error{
 			"ctx": func() error {
-				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // a quarter of it remains for the reply
+				ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second) // a quarter of it remains for the reply
 				defer cancel()
 				_, err := b.Acquire(ctx, sealing())
 				return err

@@ -86,6 +86,7 @@ func TestPostgresReadersWithAWaiterUseTheFullStatement(t *testing.T) {
 	writer := request("job")
 	writer.Waits = true
 	assert.EqualValues(t, 4, refused(t, p.Backend, writer).Readers)
+	p.exec(t, "UPDATE rowlock_lease SET writer_until = writer_until + interval '1 hour'")
 	assert.Equal(t, driver.Reserved, refused(t, p.Backend, reader()).Reason)
 }
 

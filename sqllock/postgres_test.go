@@ -509,6 +509,7 @@ func TestPostgresNeedsFewPrivileges(t *testing.T) {
 	writer := request("job")
 	writer.Waits = true
 	refused(t, b, writer)
+	p.exec(t, "UPDATE rowlock_lease SET writer_until = writer_until + interval '1 hour'")
 	assert.Equal(t, driver.Reserved, refused(t, b, reading("job")).Reason)
 	require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, renew(t, b, one, two))
 	require.NoError(t, b.Release(t.Context(), one))

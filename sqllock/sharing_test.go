@@ -103,7 +103,7 @@ func readAndWrite(t *testing.T, open func() driver.Backend, rounds int) {
 					assert.True(t, driver.IsNotApplied(err), "%v", err)
 				}
 				h.leave(g)
-				assert.NoError(t, b.Release(t.Context(), g))
+				releaseAtLast(t, b, g)
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func readAndWrite(t *testing.T, open func() driver.Backend, rounds int) {
 	}
 	for i, b := range []driver.Backend{one, two} {
 		h.leave(met[i])
-		assert.NoError(t, b.Release(t.Context(), met[i])) // not require: the goroutines must not outlive the test
+		releaseAtLast(t, b, met[i]) // not require: the goroutines must not outlive the test
 	}
 	wg.Wait()
 	assert.Zero(t, h.readers+h.writers)

@@ -67,7 +67,7 @@ func (s scrape) counts(t *testing.T, c assert.TestingT) {
 func lively(t *testing.T) scrape {
 	t.Helper()
 	store := memlock.New()
-	locker, metrics, err := observed(store, rowlock.TTL(2*time.Second))
+	locker, metrics, err := observed(store, rowlock.TTL(5*time.Second))
 	require.NoError(t, err)
 	defer func() { _ = locker.Close() }()
 	ctx := t.Context()

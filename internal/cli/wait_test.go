@@ -49,7 +49,7 @@ func TestAWaitEndsWhileTheStoreIsAway(t *testing.T) {
 	require.NoError(t, err)
 
 	a := &app{log: terminal.NewMessages(t.Output(), terminal.FormatText, false)}
-	const limit = 100 * time.Millisecond
+	const limit = 2 * time.Second
 	_, err = a.awaitFree(ctx, &store.Store{Backend: away}, driver.Key{Name: "job"}, limit, a.newWaiting(limit))
 	require.ErrorContains(t, err, "away")
 	assert.Equal(t, exit.Unavailable, exit.Code(err))

@@ -292,7 +292,7 @@ func TestGoAndSQLWorkersTakeTurns(t *testing.T) {
 	t.Parallel()
 	db := open(t, testenv.Postgres(t))
 	exec(t, db, "CREATE TABLE ledger (n int PRIMARY KEY, token bigint NOT NULL)")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	const each = 15
 	// Two statements, so that two workers at once would insert the same number.
@@ -319,7 +319,7 @@ func TestGoAndSQLWorkersTakeTurns(t *testing.T) {
 			for i := 0; i < each && err == nil; i++ {
 				var a answer
 				var freeIn, heldBy sql.NullString
-				err = db.QueryRowContext(ctx, "CALL rowlock_lease_acquire('ledger', '1 min', '1 min')").Scan(&a.nonce, &a.verdict, &a.token, &heldBy, &freeIn)
+				err = db.QueryRowContext(ctx, "CALL rowlock_lease_acquire('ledger', '5 min', '1 min')").Scan(&a.nonce, &a.verdict, &a.token, &heldBy, &freeIn)
 				if err == nil {
 					err = add(a.token)
 				}

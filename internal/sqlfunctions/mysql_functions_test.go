@@ -99,7 +99,7 @@ func TestGoAndProceduresExcludeEachOther(t *testing.T) {
 func TestGoAndProcedureWorkersTakeTurns(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *sql.DB, _ string) {
 		execMySQL(t, db, "CREATE TABLE ledger (n INT PRIMARY KEY, token BIGINT NOT NULL)")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		const each = 10
 		// Two statements, so that two workers at once would insert the same number.

@@ -158,7 +158,7 @@ func TestBeginTakesTheLockBeforeTheSnapshot(t *testing.T) {
 		_, err := first.ExecContext(t.Context(), "COMMIT")
 		require.NoError(t, err)
 		const each, workers = 8, 4
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		add := func(q querier) error {
 			var n int
@@ -178,7 +178,7 @@ func TestBeginTakesTheLockBeforeTheSnapshot(t *testing.T) {
 						err = locker.Do(ctx, "counter", func(ctx context.Context, _ *rowlock.Lease) error { return add(db) })
 						continue
 					}
-					if err = callBegin(ctx, conn, "counter", 60); err == nil {
+					if err = callBegin(ctx, conn, "counter", 300); err == nil {
 						err = add(conn)
 					}
 					if err == nil {
