@@ -200,7 +200,7 @@ func TestTheErrorOfASilentParentNamesTheParent(t *testing.T) {
 		defer cancel() // after the question has arrived
 		conn, err := socket.Accept()
 		if assert.NoError(t, err) {
-			defer conn.Close()
+			t.Cleanup(func() { _ = conn.Close() })
 			_, err = conn.Read(make([]byte, 1))
 			assert.NoError(t, err)
 		}
