@@ -119,7 +119,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 // A program must end when its stdin ends.
 func TestAProgramThatDoesNotEndIsKilled(t *testing.T) {
 	t.Parallel()
-	for _, script := range []string{"exec sleep 60", "sleep 10"} { // in the second script, another process keeps stdout open
+	for _, script := range []string{"exec sleep 60", "sleep 60"} { // in the second script, another process keeps stdout open
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			h := shell(t, ready+script)
