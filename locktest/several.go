@@ -34,7 +34,8 @@ var severalCases = []testCase{
 
 func allOrNone(t *trial) {
 	a, b := t.open(), t.open()
-	one, other := t.locker(a), t.locker(b)
+	t.warm(b)
+	one, other := t.locker(a), t.locker(b, rowlock.TTL(longest))
 	names := []string{t.key("c").Name, t.key("a").Name, t.key("b").Name}
 	held := t.acquire(one, names[2])
 	_, err := other.AcquireAll(t.ctx, names, rowlock.Wait(0))

@@ -197,13 +197,14 @@ func (s *supervisor) isLast(i int, last event) bool {
 func (s *supervisor) orphan(i int) (hit bool, err error) {
 	p, told := s.at(i)
 	hit = s.evict(i) && s.await(ttl/4, func() bool { return s.overwritten(told.Token) }) && s.isLast(i, told) && p.killParent()
+	resumed := now()
 	if err := p.resume(); err != nil || !hit || !programs[p.Program].fenced {
 		return hit, err
 	}
 	var next event
-	s.await(3*limit, func() bool { // the transaction itself may take up to limit
+	s.await(time.Minute, func() bool {
 		for _, e := range slices.Backward(p.log) { // the worker may have a new child, whose events have another token
-			if e.Token != told.Token || e.What == released || e.What == inside {
+			if e.Token != told.Token || e.At < resumed || e.What == released || e.What == inside {
 				continue
 			}
 			next = e
