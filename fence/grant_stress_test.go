@@ -48,7 +48,7 @@ func TestStolenLocksWithSealedGrants(t *testing.T) {
 							wrote++
 						} else {
 							refused++
-							assert.True(t, errors.Is(err, fence.ErrStale) || errors.Is(err, rowlock.ErrHeld), "%v", err)
+							assert.True(t, errors.Is(err, fence.ErrStale) || errors.Is(err, rowlock.ErrHeld) || errors.Is(err, rowlock.ErrUnavailable), "%v", err) // a slow server is unavailable
 						}
 						mu.Unlock()
 					}

@@ -165,13 +165,15 @@ func TestPostgresReadersThatDieDelayWritersOnly(t *testing.T) {
 					}
 					h.enter(t, g)
 					if !dies {
-						outcomes, err := b.Renew(t.Context(), []driver.Grant{g})
-						assert.NoError(t, err)
-						assert.Equal(t, []driver.Outcome{driver.Renewed}, outcomes)
+						if outcomes, err := b.Renew(t.Context(), []driver.Grant{g}); err == nil {
+							assert.NotContains(t, outcomes, driver.Lost) // the outcome is unknown if others have the row locked for long
+						} else {
+							assert.True(t, driver.IsNotApplied(err), "%v", err)
+						}
 					}
 					h.leave(g)
 					if !dies {
-						assert.NoError(t, b.Release(t.Context(), g))
+						releaseAtLast(t, b, g)
 					}
 				}
 			})
