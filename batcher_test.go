@@ -126,7 +126,9 @@ func TestAllRepeatsABatchWithoutReply(t *testing.T) {
 				leases, err := locker(t, b).AcquireAll(background, three)
 				require.NoError(t, err)
 				for _, g := range granted {
-					assert.Equal(t, g.Token, leases.Lease(g.Key.Name).Token())
+					lease := leases.Lease(g.Key.Name)
+					require.NotNil(t, lease)
+					assert.Equal(t, g.Token, lease.Token())
 				}
 				require.NoError(t, leases.Release(background))
 				assert.Zero(t, held(t, store))
