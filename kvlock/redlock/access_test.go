@@ -2,9 +2,6 @@ package redlock_test
 
 import (
 	"context"
-	"os"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -21,18 +18,11 @@ import (
 func TestLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	page, err := os.ReadFile("../../docs/redlock.md")
-	require.NoError(t, err)
-	rule := regexp.MustCompile("`(ACL SETUSER locks [^`]*)`").FindStringSubmatch(string(page))
-	require.Len(t, rule, 2)
-	var args []any
-	for _, word := range strings.Fields(rule[1]) {
-		args = append(args, word)
-	}
+	recommended := redistest.Recommended(t, "../../docs/redlock.md")
 	f := newFleet(t, 3)
 	nodes := make([]*redis.Client, len(f.servers))
 	for i, s := range f.servers {
-		require.NoError(t, f.raw[i].Do(ctx, args...).Err())
+		require.NoError(t, f.raw[i].Do(ctx, recommended...).Err())
 		nodes[i], _ = redistest.AsLocks(t, s.Addr)
 	}
 	b := redlock.New(nodes, steadily)

@@ -4,6 +4,9 @@ package redistest
 import (
 	"context"
 	"net"
+	"os"
+	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,6 +82,22 @@ func LockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.
 func WithoutChannels(tb testing.TB, admin *redis.Client) {
 	tb.Helper()
 	must(tb, admin.Do(context.Background(), "ACL", "SETUSER", "locks", "on", ">secret", "resetchannels", "~*", "+@all").Err())
+}
+
+// Recommended returns the command that a page of docs recommends for the account "locks". The path begins at the package
+// of the test.
+func Recommended(tb testing.TB, page string) (command []any) {
+	tb.Helper()
+	text, err := os.ReadFile(page)
+	must(tb, err)
+	rule := regexp.MustCompile("`(ACL SETUSER locks [^`]*)`").FindSubmatch(text)
+	if rule == nil {
+		tb.Fatalf("%s has no rule for the account", page)
+	}
+	for _, word := range strings.Fields(string(rule[1])) {
+		command = append(command, word)
+	}
+	return command
 }
 
 // AsLocks returns a client of the account "locks", and a counter of the connections that the client has opened.
