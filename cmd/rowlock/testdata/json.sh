@@ -4,7 +4,7 @@ set -eu
 
 code=0; rowlock --log-format=json run job -- sh -c 'env -u ROWLOCK_LOCKS rowlock run job -- true; exit 4' 2>err || code=$?
 test $code = 4
-grep -q '^{"time":"[^"]*","level":"info","msg":"acquired","event":"acquired","namespace":"","name":"job","token":[0-9]*,"holder":"sh@[^"]*","waited_seconds":[0-9.]*,"attempts":[0-9]*}$' err
+grep -q '^{"time":"[^"]*","level":"info","msg":"acquired","event":"acquired","namespace":"","name":"job","token":[0-9]*,"holder":"sh@[^"]*","waited_seconds":[0-9.]*,"attempts":[1-9]}$' err
 grep -q '^rowlock: "job" is held by' err # the inner run writes its messages as text
 grep -q '"event":"exited".*"exit_code":4}$' err
 grep -q '"event":"released".*"held_seconds":[0-9.]*}$' err
