@@ -6,7 +6,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
+	"hash/fnv"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +45,44 @@ func DSN(tb testing.TB, engine string) string {
 		tb.Skipf("needs a %s server: %s is not set; \"make test\" starts one and sets it", engine, variable)
 	}
 	return dsn
+}
+
+// Compat skips the test unless "make compat" runs it. A test of a further handle, pooler, fork or version of a server
+// begins with Compat, and its name begins with TestCompat, by which "make compat" selects it. "make test" runs each
+// promise on the main handle of each backend only.
+//
+// ROWLOCK_COMPAT is "all", or a share such as "2/3". A share selects tests by a hash of their names. So the shares 1/3,
+// 2/3 and 3/3 together run every test once. A test with subtests calls Compat in each subtest.
+func Compat(tb testing.TB) {
+	tb.Helper()
+	share := os.Getenv("ROWLOCK_COMPAT")
+	switch in, err := inShare(tb.Name(), share); {
+	case err != nil:
+		tb.Fatal(err)
+	case share == "":
+		tb.Skip("a further handle or server: \"make compat\" runs it")
+	case !in:
+		tb.Skip("not in this share: ROWLOCK_COMPAT=" + share)
+	}
+}
+
+// inShare reports whether the test with this name belongs to the share.
+func inShare(name, share string) (bool, error) {
+	switch share {
+	case "":
+		return false, nil
+	case "all":
+		return true, nil
+	}
+	part, of, found := strings.Cut(share, "/")
+	i, err := strconv.ParseUint(part, 10, 32)
+	n, err2 := strconv.ParseUint(of, 10, 32)
+	if !found || err != nil || err2 != nil || i < 1 || i > n {
+		return false, fmt.Errorf("ROWLOCK_COMPAT=%q: write all, or a share such as 2/3", share)
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return uint64(h.Sum32())%n == i-1, nil
 }
 
 // freshName returns a database name that no other test has, in any process.
