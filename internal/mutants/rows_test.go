@@ -59,7 +59,7 @@ func TestAMutantOfSeveralChanges(t *testing.T) {
 func TestARowThatDoesNotFit(t *testing.T) {
 	folder(t)
 	for change, says := range map[string]string{
-		"g: drop n++":               "package own has no change \"g: drop n++\". It has these in the same place:\n\tg: n++ -> -- #1/2\n",
+		"g: drop n++":               "package own has no change \"g: drop n++\". It has these in the same place:\n\tg: drop n++ #1/2\n\tg:",
 		"h: n == -> !=":             "package own has nothing to change in h. Other places have such a change:\n\tf: n == -> !=",
 		"tested: n++ -> --":         "nothing to change in tested",
 		"sql/b.sql: drop FOR SHARE": "nothing to change in sql/b.sql. Other places have such a change:\n\tsql/a.sql: drop FOR SHARE",

@@ -180,7 +180,7 @@ func (g *sqlGenerator) end(i int, word string) {
 			f.list = i + 1
 		}
 	}
-	if condition < 0 || word == "AND" || word == "OR" {
+	if condition < 0 || word == "AND" || word == "OR" || strings.Contains(word, "/") {
 		return
 	}
 	f.condition = -1
