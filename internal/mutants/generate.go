@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"slices"
+	"regexp"
 	"strings"
 )
 
@@ -47,7 +47,10 @@ func changesOfGo(text string) ([]change, error) {
 	for _, d := range parsed.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			g.place, g.function = nameOf(d), [2]int{g.set.Position(d.Pos()).Line, g.set.Position(d.End()).Line}
+			g.place, g.function = d.Name.Name, [2]int{g.set.Position(d.Pos()).Line, g.set.Position(d.End()).Line}
+			if d.Recv != nil {
+				g.place = g.head(d.Recv.List[0].Type) + "." + g.place
+			}
 			ast.Inspect(d, g.visit)
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
@@ -61,59 +64,24 @@ func changesOfGo(text string) ([]change, error) {
 	return g.all, nil
 }
 
-// nameOf returns the name of a function, or the type and the name of a method, as in Lease.confirm.
-func nameOf(f *ast.FuncDecl) string {
-	if f.Recv == nil {
-		return f.Name.Name
+// first matches the name that stands for an expression in an identity: the called function, or the first variable or
+// field, without the path to it.
+var first = regexp.MustCompile(`^\W*(?:(?:len|min|max)\()?\W*(?:\w+(?:\(\)|\[\w+\])?\.)*(\w+)`)
+
+// variable matches a variable or a field.
+var variable = regexp.MustCompile(`^[A-Za-z_]\w*(?:\.\w+)*$`)
+
+func (g *generator) head(e ast.Node) string {
+	if found := first.FindStringSubmatch(g.source(e)); found != nil {
+		return found[1]
 	}
-	return head(f.Recv.List[0].Type) + "." + f.Name.Name
+	return ""
 }
 
-// head returns the name that stands for an expression in an identity: the name of the called function, or of the first
-// variable or field without the path to it.
-func head(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.SelectorExpr:
-		return e.Sel.Name
-	case *ast.BasicLit:
-		return e.Value
-	case *ast.ParenExpr:
-		return head(e.X)
-	case *ast.StarExpr:
-		return head(e.X)
-	case *ast.UnaryExpr:
-		return head(e.X)
-	case *ast.IndexExpr:
-		return head(e.X)
-	case *ast.IndexListExpr:
-		return head(e.X)
-	case *ast.SliceExpr:
-		return head(e.X)
-	case *ast.TypeAssertExpr:
-		return head(e.X)
-	case *ast.CompositeLit:
-		return head(e.Type)
-	case *ast.BinaryExpr:
-		if _, literal := e.X.(*ast.BasicLit); literal {
-			return head(e.Y)
-		}
-		return head(e.X)
-	case *ast.CallExpr:
-		if f, ok := e.Fun.(*ast.Ident); ok && len(e.Args) > 0 && slices.Contains([]string{"len", "min", "max"}, f.Name) {
-			return head(e.Args[0])
-		}
-		return head(e.Fun)
-	default:
-		return "func"
-	}
-}
-
-func heads(list []ast.Expr) string {
+func (g *generator) heads(list []ast.Expr) string {
 	var names []string
 	for _, e := range list {
-		names = append(names, head(e))
+		names = append(names, g.head(e))
 	}
 	return strings.Join(names, ", ")
 }
@@ -122,16 +90,16 @@ func (g *generator) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
 		if !isText(n.X) && !isText(n.Y) {
-			g.swap(head(n)+" ", n.OpPos, n.Op)
+			g.swap(g.head(n)+" ", n.OpPos, n.Op)
 		}
 		if n.Op == token.LAND || n.Op == token.LOR {
 			g.drop(n.X, n.Op)
 			g.drop(n.Y, n.Op)
 		}
 	case *ast.IncDecStmt:
-		g.swap(head(n.X), n.TokPos, n.Tok)
+		g.swap(g.head(n.X), n.TokPos, n.Tok)
 	case *ast.AssignStmt:
-		g.swap(heads(n.Lhs)+" ", n.TokPos, n.Tok)
+		g.swap(g.heads(n.Lhs)+" ", n.TokPos, n.Tok)
 	case *ast.CallExpr:
 		g.call(n)
 	case *ast.Ident:
@@ -184,12 +152,12 @@ func (g *generator) drop(operand ast.Expr, op token.Token) {
 	if b, ok := operand.(*ast.BinaryExpr); ok && b.Op == op {
 		return
 	}
-	g.replace("drop term "+head(operand), operand, map[bool]string{true: "(true || ", false: "(false && "}[op == token.LAND]+g.source(operand)+")")
+	g.replace("drop term "+g.head(operand), operand, map[bool]string{true: "(true || ", false: "(false && "}[op == token.LAND]+g.source(operand)+")")
 }
 
 // The method force adds two changes, which make a condition always true or always false.
 func (g *generator) force(what string, cond ast.Expr) {
-	what += " " + head(cond)
+	what += " " + g.head(cond)
 	g.replace(what+" -> true", cond, "true || ("+g.source(cond)+")")
 	g.replace(what+" -> false", cond, "false && ("+g.source(cond)+")")
 }
@@ -199,23 +167,12 @@ func (g *generator) force(what string, cond ast.Expr) {
 func (g *generator) call(n *ast.CallExpr) {
 	for i := 1; i < len(n.Args); i++ {
 		a, b := n.Args[i-1], n.Args[i]
-		if isName(a) && isName(b) && g.source(a) != g.source(b) {
-			g.add("swap "+head(a)+" and "+head(b)+" of "+head(n.Fun), a.Pos(), b.End(), g.source(b)+", "+g.source(a))
+		if variable.MatchString(g.source(a)) && variable.MatchString(g.source(b)) && g.source(a) != g.source(b) {
+			g.add("swap "+g.head(a)+" and "+g.head(b)+" of "+g.head(n.Fun), a.Pos(), b.End(), g.source(b)+", "+g.source(a))
 		}
 	}
 	if g.source(n.Fun) == "context.WithoutCancel" {
 		g.replace("drop WithoutCancel", n, g.source(n.Args[0]))
-	}
-}
-
-func isName(e ast.Expr) bool {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name != "nil" && e.Name != "true" && e.Name != "false"
-	case *ast.SelectorExpr:
-		return isName(e.X)
-	default:
-		return false
 	}
 }
 
@@ -231,23 +188,23 @@ func (g *generator) remove(list []ast.Stmt) {
 		switch s := s.(type) {
 		case *ast.AssignStmt:
 			call, called := s.Rhs[0].(*ast.CallExpr)
-			switch names := heads(s.Lhs); {
+			switch names := g.heads(s.Lhs); {
 			case s.Tok == token.DEFINE:
 			case strings.Trim(names, "_, ") != "":
 				g.replace("drop "+names+" "+s.Tok.String(), s, "")
 			case called:
-				g.replace("drop call "+head(call), s, "")
+				g.replace("drop call "+g.head(call), s, "")
 			}
 		case *ast.ExprStmt:
-			g.replace("drop call "+head(s.X), s, "")
+			g.replace("drop call "+g.head(s.X), s, "")
 		case *ast.IncDecStmt:
-			g.replace("drop "+head(s.X)+s.Tok.String(), s, "")
+			g.replace("drop "+g.head(s.X)+s.Tok.String(), s, "")
 		case *ast.DeferStmt:
-			g.replace("drop defer "+head(s.Call), s, "")
+			g.replace("drop defer "+g.head(s.Call), s, "")
 		case *ast.GoStmt:
-			g.replace("drop go "+head(s.Call), s, "")
+			g.replace("drop go "+g.head(s.Call), s, "")
 		case *ast.SendStmt:
-			g.replace("drop send to "+head(s.Chan), s, "")
+			g.replace("drop send to "+g.head(s.Chan), s, "")
 		}
 	}
 }
@@ -270,7 +227,7 @@ func (g *generator) returns(signature *ast.FuncType, body *ast.BlockStmt) {
 		last := r.Results[len(r.Results)-1]
 		switch text := g.source(last); {
 		case kind == "error" && text != "nil":
-			g.replace("return "+head(last)+" -> nil", last, "nil")
+			g.replace("return "+g.head(last)+" -> nil", last, "nil")
 		case kind == "bool" && text == "true":
 			g.replace("return true -> false", last, "false")
 		case kind == "bool" && text == "false":

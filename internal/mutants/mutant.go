@@ -43,21 +43,16 @@ func (s site) place() string {
 // suite names tests of one package.
 type suite struct {
 	pkg   string
-	names []string // names of tests, of subtests (as in Test/subtest), or the constant leaks
+	names []string // names of tests and of subtests, as in Test/subtest
 }
 
 // The function of returns a suite of the tests of a package with these names.
 func of(pkg string, names ...string) []suite { return []suite{{pkg, names}} }
 
-// leaks is the name that stands for a check in TestMain: every goroutine must have ended.
-const leaks = "goleak"
-
 func (s suite) pattern() string {
 	var all []string
 	for _, name := range s.names {
-		if name != leaks {
-			all = append(all, "^"+strings.ReplaceAll(name, "/", "$/^")+"$")
-		}
+		all = append(all, "^"+strings.ReplaceAll(name, "/", "$/^")+"$")
 	}
 	return strings.Join(all, "|")
 }
