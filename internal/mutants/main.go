@@ -39,7 +39,7 @@ func command() error {
 	seed := flag.Uint64("seed", 1, "the seed of the random mutants")
 	pkg := flag.String("pkg", ".", "the package to change, as a path from the root of the module")
 	tests := flag.String("tests", "", "the packages whose tests must find a change, separated by commas (default: the changed package)")
-	files := flag.String("files", `\.go$`, "draw changes of files whose name matches this pattern, as in sql$")
+	files := flag.String("files", `\.go$`, "draw changes of files whose name matches this pattern, as in sql/")
 	skip := flag.String("skip", "^$", "leave out tests whose name matches this pattern")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
