@@ -32,7 +32,7 @@ func main() {
 }
 
 func command() error {
-	only := flag.String("only", "", "run only the mutants whose name matches this pattern; with -random, try only the change with this identity")
+	only := flag.String("only", "", "run only the mutants whose name or place matches this pattern; with -random, try only the change with this identity")
 	together := flag.Int("together", 2, "how many mutants to run at the same time")
 	page := flag.String("markdown", "", "write the table to this file as well")
 	sample := flag.Int("random", 0, "generate this number of random mutants instead")
@@ -61,12 +61,12 @@ func command() error {
 
 	var chosen []mutant
 	for _, m := range mutants() {
-		if regexp.MustCompile(*only).MatchString(m.name) {
+		if pattern := regexp.MustCompile(*only); pattern.MatchString(m.name) || pattern.MatchString(m.place()) {
 			chosen = append(chosen, m)
 		}
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("-only=%q: the pattern matches no mutant's name", *only)
+		return fmt.Errorf("-only=%q: the pattern matches no mutant's name or place", *only)
 	}
 	if err := bench.sound(ctx, chosen); err != nil {
 		return err
