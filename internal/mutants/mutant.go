@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,10 +68,10 @@ func (m mutant) place() string {
 }
 
 // mutated returns the changed files by path.
-func (m mutant) mutated(ctx context.Context) (map[string][]byte, error) {
+func (m mutant) mutated() (map[string][]byte, error) {
 	var changes []change
 	for _, s := range m.sites {
-		c, err := s.find(ctx)
+		c, err := s.find()
 		if err != nil {
 			return nil, err
 		}
@@ -88,13 +87,13 @@ var packages = struct {
 
 // find returns the change. If there is none, the error lists the changes that the function or the file has now, or if
 // the function does not exist, the functions that have such a change.
-func (s site) find(ctx context.Context) (change, error) {
+func (s site) find() (change, error) {
 	packages.Lock()
 	defer packages.Unlock()
 	all, known := packages.changes[s.folder]
 	if !known {
 		var err error
-		if all, err = changesOf(ctx, s.folder, `\.(go|sql|lua)$`); err != nil {
+		if all, err = changesOf(s.folder, ""); err != nil {
 			return change{}, err
 		}
 		packages.changes[s.folder] = all

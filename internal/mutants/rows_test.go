@@ -14,7 +14,7 @@ func TestTheRowsFitTheSource(t *testing.T) {
 	t.Chdir("../..")
 	names := map[string]bool{}
 	for _, m := range mutants() {
-		texts, err := m.mutated(t.Context())
+		texts, err := m.mutated()
 		assert.NoError(t, err, m.name)
 		assert.NotEmpty(t, texts, m.name)
 		assert.False(t, names[m.name], "two rows have the name %q", m.name)
@@ -27,7 +27,6 @@ func folder(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for path, text := range map[string]string{
-		"go.mod":         "module m\n",
 		"own/a.go":       "package own\n\nimport _ \"embed\"\n\n//go:embed sql/a.sql\nvar text string\n\nfunc f(n int) bool { return n == 1 }\n\nfunc g(n int) { n++; n++ }\n",
 		"own/a_test.go":  "package own\n\nfunc tested(n int) { n++ }\n",
 		"own/other.go":   "//go:build never\n\npackage own\n\nfunc f(n int) { n++ }\n",
@@ -44,14 +43,14 @@ func folder(t *testing.T) {
 func TestAMutantOfSeveralChanges(t *testing.T) {
 	folder(t)
 	m := mutant{sites: in("own", "g: drop n++ #1/2", "f: return n -> true", "sql/a.sql: drop FOR SHARE")}
-	texts, err := m.mutated(t.Context())
+	texts, err := m.mutated()
 	require.NoError(t, err)
 	require.Len(t, texts, 2)
 	assert.Contains(t, string(texts["own/a.go"]), "return true || (n == 1) }\n\nfunc g(n int) { ; n++ }")
 	assert.Equal(t, "SELECT 1 FROM box ", string(texts["own/sql/a.sql"]))
 	assert.Equal(t, "own.g, own.f, own/sql/a.sql", m.place())
 
-	_, err = mutant{sites: in("own", "f: return n -> true", "f: n == -> !=")}.mutated(t.Context())
+	_, err = mutant{sites: in("own", "f: return n -> true", "f: n == -> !=")}.mutated()
 	assert.ErrorContains(t, err, "two changes of one mutant overlap")
 }
 
@@ -64,7 +63,7 @@ func TestARowThatDoesNotFit(t *testing.T) {
 		"tested: n++ -> --":         "nothing to change in tested",
 		"sql/b.sql: drop FOR SHARE": "nothing to change in sql/b.sql. Other places have such a change:\n\tsql/a.sql: drop FOR SHARE",
 	} {
-		_, err := mutant{sites: in("own", change)}.mutated(t.Context())
+		_, err := mutant{sites: in("own", change)}.mutated()
 		assert.ErrorContains(t, err, says)
 	}
 }
@@ -72,7 +71,7 @@ func TestARowThatDoesNotFit(t *testing.T) {
 // The same seed draws the same changes in the same order from functions that are as they were. Another seed does not.
 func TestTheDrawDependsOnSeedAndIdentityOnly(t *testing.T) {
 	drawn := func(seed uint64, text string) (all []string) {
-		changes, err := changesOfGo(text)
+		changes, err := changesOfGo("p.go", text)
 		require.NoError(t, err)
 		changes = numbered(changes)
 		draw{seed: seed, pkg: "p"}.order(changes)
