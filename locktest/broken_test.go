@@ -3,6 +3,7 @@ package locktest
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -63,7 +64,7 @@ func isCaught(t *testing.T, h Harness, names []string) {
 // A client that keeps waiting after its context has ended fails each case that cuts off the client.
 func TestDeafClientIsCaught(t *testing.T) {
 	t.Parallel()
-	isCaught(t, deaf{inprocess.New(memlock.New())}, caughtDeaf)
+	synctest.Test(t, func(t *testing.T) { isCaught(t, deaf{inprocess.New(memlock.New())}, caughtDeaf) })
 }
 
 // Every case detects at least one mutant.
