@@ -106,14 +106,14 @@ var powerMutants = []struct {
 		h := newPowerful(store)
 		h.restart = func() { store.Backend = memlock.New() }
 		return h
-	}, []string{"restart-excludes"}},
+	}, []string{"restart-keeps-leases"}},
 	{"restarts its tokens", func() *powerful {
 		store := tokens(constant)(memlock.New()).(*counting)
 		store.defect = restartsAfterPrune
 		h := newPowerful(store)
 		h.restart = func() { clear(store.count) }
 		return h
-	}, []string{"restart-tokens-rise"}},
+	}, []string{"restart-keeps-tokens"}},
 	{"wakes a waiter without end", func() *powerful { return newPowerful(plain[wakesWithoutEnd](memlock.New())) }, []string{"parked-waiter-is-quiet"}},
 	{"sends a request for each renewal", func() *powerful {
 		h := newPowerful(memlock.New())

@@ -8,14 +8,14 @@ import (
 
 var restartCases = []testCase{
 	{
-		name:    "restart-tokens-rise",
+		name:    "restart-keeps-tokens",
 		promise: "After a restart of the store, tokens are larger than those before it.",
 		needs:   []power{restarting},
 		alone:   true,
 		run:     restartTokensRise,
 	},
 	{
-		name:    "restart-excludes",
+		name:    "restart-keeps-leases",
 		promise: "After a restart of the store, no request is granted while a lease from before the restart can be renewed.",
 		needs:   []power{restarting},
 		alone:   true,
