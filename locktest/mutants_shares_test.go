@@ -38,6 +38,9 @@ const (
 	tokenForEach                           // each reader has a token of its own
 	tokenOfWriterBefore                    // readers get the token of the writer before them
 	tokenForWriterAfter                    // a writer gets the token of the readers before it
+	overwrites                             // the share of a reader replaces those of the others
+	staysClosed                            // the name stays closed after the release of the last share
+	renewsEnded                            // the renewal of a share that has ended is reported as successful
 )
 
 func shares(defect shareDefect) func(*memlock.Backend) inprocess.Memory {
@@ -74,12 +77,16 @@ func (m *register) record(ctx context.Context, r driver.Request, g driver.Grant)
 		m.shares[r.Key] = make(map[driver.Nonce]*share)
 	}
 	_, again := m.shares[r.Key][r.Nonce]
+	if m.defect == overwrites && !again {
+		m.end(ctx, r.Key)
+		m.shares[r.Key] = make(map[driver.Nonce]*share)
+	}
 	m.shares[r.Key][r.Nonce] = &share{g, time.Now().Add(r.TTL)}
 	r.Nonce = ghost(r.Nonce)
 	if again && m.defect == countsTwice {
 		_, _ = m.Backend.Acquire(ctx, r)
 	}
-	if r.TTL = time.Hour; m.defect == keepsExpired {
+	if r.TTL = time.Hour; m.defect == keepsExpired || m.defect == staysClosed {
 		_, _ = m.Backend.Acquire(ctx, r)
 	}
 }
@@ -151,6 +158,9 @@ func (m *register) Renew(ctx context.Context, grants []driver.Grant) ([]driver.O
 	for i, g := range grants {
 		if s := m.shares[g.Key][g.Nonce]; err == nil && s != nil && outcomes[i] == driver.Renewed {
 			s.expires = time.Now().Add(g.TTL)
+		}
+		if err == nil && g.Shared && m.defect == renewsEnded {
+			outcomes[i] = driver.Renewed
 		}
 	}
 	return outcomes, err

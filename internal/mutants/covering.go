@@ -111,8 +111,8 @@ func (c covering) covers(d change) bool {
 	counted, entered := false, false
 	for _, k := range c.blocks {
 		switch {
-		case k.file != filepath.Base(d.file):
-		case k.holds(d.at.Line, d.at.Column):
+		case k.file != filepath.Base(d.path):
+		case k.holds(d.at[:]...):
 			if k.ran {
 				return true
 			}

@@ -1,40 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
+	"regexp"
 	"strings"
 )
-
-// change is a generated defect. It replaces the bytes of the file from the offset start to the offset end.
-type change struct {
-	file       string
-	at         token.Position // of start
-	start, end int
-	old, new   string
-	function   [2]int // the first and the last line of the surrounding function; zero outside of functions
-}
-
-func (c change) String() string {
-	if c.new == "" {
-		return fmt.Sprintf("%s:%d: without `%s`", c.file, c.at.Line, line(c.old))
-	}
-	return fmt.Sprintf("%s:%d: `%s` becomes `%s`", c.file, c.at.Line, line(c.old), line(c.new))
-}
-
-// line returns text on one line.
-func line(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-func (c change) mutated() (map[string][]byte, error) {
-	text, err := os.ReadFile(c.file)
-	if err != nil {
-		return nil, err
-	}
-	return map[string][]byte{c.file: []byte(string(text[:c.start]) + c.new + string(text[c.end:]))}, nil
-}
 
 // swaps maps an operator to the operators that replace it.
 var swaps = map[token.Token][]token.Token{
@@ -48,51 +20,106 @@ var swaps = map[token.Token][]token.Token{
 	token.ADD_ASSIGN: {token.SUB_ASSIGN}, token.SUB_ASSIGN: {token.ADD_ASSIGN},
 }
 
+// confusions maps a function or a constant to the one that replaces it. The outcomes of requests are among them, because
+// a lock depends on telling them apart.
+var confusions = map[string][]string{
+	"min": {"max"}, "max": {"min"},
+	"driver.Unknown": {"driver.Renewed", "driver.Lost"}, "driver.Lost": {"driver.Renewed"},
+	"ErrUnavailable": {"ErrHeld"}, "ErrHeld": {"ErrUnavailable"},
+}
+
 // generator collects the changes of one file.
 type generator struct {
-	file     string
 	text     string
 	set      *token.FileSet
+	place    string
 	function [2]int
 	all      []change
 }
 
-// generate returns all changes that it can make in a file. Some of the changed files do not compile.
-func generate(file string) ([]change, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	g := &generator{file: file, text: string(text), set: token.NewFileSet()}
-	parsed, err := parser.ParseFile(g.set, file, text, parser.SkipObjectResolution)
+// changesOfGo returns all changes that it can make in the text of a Go file. Some of the changed texts do not compile.
+func changesOfGo(text string) ([]change, error) {
+	g := &generator{text: text, set: token.NewFileSet()}
+	parsed, err := parser.ParseFile(g.set, "", text, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range parsed.Decls {
-		g.function = [2]int{}
-		if f, ok := d.(*ast.FuncDecl); ok {
-			g.function = [2]int{g.set.Position(f.Pos()).Line, g.set.Position(f.End()).Line}
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			g.place, g.function = d.Name.Name, [2]int{g.set.Position(d.Pos()).Line, g.set.Position(d.End()).Line}
+			if d.Recv != nil {
+				g.place = g.head(d.Recv.List[0].Type) + "." + g.place
+			}
+			ast.Inspect(d, g.visit)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if v, ok := s.(*ast.ValueSpec); ok {
+					g.place, g.function = v.Names[0].Name, [2]int{}
+					ast.Inspect(v, g.visit)
+				}
+			}
 		}
-		ast.Inspect(d, g.visit)
 	}
 	return g.all, nil
 }
 
+// first matches the name that stands for an expression in an identity: the called function, or the first variable or
+// field, without the path to it.
+var first = regexp.MustCompile(`^\W*(?:(?:len|min|max)\()?\W*(?:\w+(?:\(\)|\[\w+\])?\.)*(\w+)`)
+
+// variable matches a variable or a field.
+var variable = regexp.MustCompile(`^[A-Za-z_]\w*(?:\.\w+)*$`)
+
+func (g *generator) head(e ast.Node) string {
+	if found := first.FindStringSubmatch(g.source(e)); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+func (g *generator) heads(list []ast.Expr) string {
+	var names []string
+	for _, e := range list {
+		names = append(names, g.head(e))
+	}
+	return strings.Join(names, ", ")
+}
+
 func (g *generator) visit(n ast.Node) bool {
 	switch n := n.(type) {
-	case *ast.ImportSpec, *ast.StarExpr:
-		return false
 	case *ast.BinaryExpr:
 		if !isText(n.X) && !isText(n.Y) {
-			g.swap(n.OpPos, n.Op)
+			g.swap(g.head(n)+" ", n.OpPos, n.Op)
+		}
+		if n.Op == token.LAND || n.Op == token.LOR {
+			g.drop(n.X, n.Op)
+			g.drop(n.Y, n.Op)
 		}
 	case *ast.IncDecStmt:
-		g.swap(n.TokPos, n.Tok)
+		g.swap(g.head(n.X), n.TokPos, n.Tok)
 	case *ast.AssignStmt:
-		g.swap(n.TokPos, n.Tok)
+		g.swap(g.heads(n.Lhs)+" ", n.TokPos, n.Tok)
+	case *ast.CallExpr:
+		g.call(n)
+	case *ast.Ident:
+		g.confuse(n)
+	case *ast.SelectorExpr:
+		g.confuse(n)
+		_, deeper := n.X.(*ast.Ident)
+		return !deeper
 	case *ast.IfStmt:
-		if b, ok := n.Cond.(*ast.BinaryExpr); !ok || b.Op == token.LAND || b.Op == token.LOR {
-			g.replace(n.Cond, "!("+g.source(n.Cond)+")")
+		g.force("if", n.Cond)
+		if n.Init != nil {
+			g.remove([]ast.Stmt{n.Init})
+		}
+	case *ast.SwitchStmt:
+		if n.Tag == nil {
+			for _, c := range n.Body.List {
+				for _, e := range c.(*ast.CaseClause).List {
+					g.force("case", e)
+				}
+			}
 		}
 	case *ast.BlockStmt:
 		g.remove(n.List)
@@ -113,9 +140,45 @@ func isText(e ast.Expr) bool {
 	return ok && lit.Kind == token.STRING
 }
 
-func (g *generator) swap(at token.Pos, op token.Token) {
+func (g *generator) swap(of string, at token.Pos, op token.Token) {
 	for _, by := range swaps[op] {
-		g.add(at, at+token.Pos(len(op.String())), by.String())
+		g.add(of+op.String()+" -> "+by.String(), at, at+token.Pos(len(op.String())), by.String())
+	}
+}
+
+// The method drop adds a change in which an operand of && or || no longer counts. The operand stays in the text, so that
+// its variables are used. A chain of one operator has a change for each of its operands.
+func (g *generator) drop(operand ast.Expr, op token.Token) {
+	if b, ok := operand.(*ast.BinaryExpr); ok && b.Op == op {
+		return
+	}
+	g.replace("drop term "+g.head(operand), operand, map[bool]string{true: "(true || ", false: "(false && "}[op == token.LAND]+g.source(operand)+")")
+}
+
+// The method force adds two changes, which make a condition always true or always false.
+func (g *generator) force(what string, cond ast.Expr) {
+	what += " " + g.head(cond)
+	g.replace(what+" -> true", cond, "true || ("+g.source(cond)+")")
+	g.replace(what+" -> false", cond, "false && ("+g.source(cond)+")")
+}
+
+// The method call adds changes to the arguments of a call: two neighbours change places, or a request stops when
+// the caller's context ends.
+func (g *generator) call(n *ast.CallExpr) {
+	for i := 1; i < len(n.Args); i++ {
+		a, b := n.Args[i-1], n.Args[i]
+		if variable.MatchString(g.source(a)) && variable.MatchString(g.source(b)) && g.source(a) != g.source(b) {
+			g.add("swap "+g.head(a)+" and "+g.head(b)+" of "+g.head(n.Fun), a.Pos(), b.End(), g.source(b)+", "+g.source(a))
+		}
+	}
+	if g.source(n.Fun) == "context.WithoutCancel" {
+		g.replace("drop WithoutCancel", n, g.source(n.Args[0]))
+	}
+}
+
+func (g *generator) confuse(e ast.Expr) {
+	for _, by := range confusions[g.source(e)] {
+		g.replace(g.source(e)+" -> "+by, e, by)
 	}
 }
 
@@ -124,17 +187,29 @@ func (g *generator) remove(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
 		case *ast.AssignStmt:
-			if s.Tok != token.DEFINE && g.source(s.Lhs[0]) != "_" {
-				g.replace(s, "")
+			call, called := s.Rhs[0].(*ast.CallExpr)
+			switch names := g.heads(s.Lhs); {
+			case s.Tok == token.DEFINE:
+			case strings.Trim(names, "_, ") != "":
+				g.replace("drop "+names+" "+s.Tok.String(), s, "")
+			case called:
+				g.replace("drop call "+g.head(call), s, "")
 			}
-		case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt, *ast.GoStmt, *ast.SendStmt:
-			g.replace(s, "")
+		case *ast.ExprStmt:
+			g.replace("drop call "+g.head(s.X), s, "")
+		case *ast.IncDecStmt:
+			g.replace("drop "+g.head(s.X)+s.Tok.String(), s, "")
+		case *ast.DeferStmt:
+			g.replace("drop defer "+g.head(s.Call), s, "")
+		case *ast.GoStmt:
+			g.replace("drop go "+g.head(s.Call), s, "")
+		case *ast.SendStmt:
+			g.replace("drop send to "+g.head(s.Chan), s, "")
 		}
 	}
 }
 
-// The method returns adds changes to return statements: they return nil instead of an error, or the opposite of a
-// bool.
+// The method returns adds changes to return statements: they return nil instead of an error, or always the same bool.
 func (g *generator) returns(signature *ast.FuncType, body *ast.BlockStmt) {
 	if body == nil || signature.Results == nil {
 		return
@@ -152,23 +227,25 @@ func (g *generator) returns(signature *ast.FuncType, body *ast.BlockStmt) {
 		last := r.Results[len(r.Results)-1]
 		switch text := g.source(last); {
 		case kind == "error" && text != "nil":
-			g.replace(last, "nil")
+			g.replace("return "+g.head(last)+" -> nil", last, "nil")
 		case kind == "bool" && text == "true":
-			g.replace(last, "false")
+			g.replace("return true -> false", last, "false")
 		case kind == "bool" && text == "false":
-			g.replace(last, "true")
+			g.replace("return false -> true", last, "true")
 		case kind == "bool":
-			g.replace(last, "!("+text+")")
+			g.force("return", last)
 		}
 		return true
 	})
 }
 
-func (g *generator) replace(n ast.Node, by string) { g.add(n.Pos(), n.End(), by) }
+func (g *generator) replace(kind string, n ast.Node, by string) { g.add(kind, n.Pos(), n.End(), by) }
 
-func (g *generator) add(from, to token.Pos, by string) {
+func (g *generator) add(kind string, from, to token.Pos, by string) {
 	at, end := g.set.Position(from), g.set.Position(to)
-	g.all = append(g.all, change{g.file, at, at.Offset, end.Offset, g.text[at.Offset:end.Offset], by, g.function})
+	g.all = append(g.all, change{
+		place: g.place, kind: kind, start: at.Offset, end: end.Offset, new: by, at: [2]int{at.Line, at.Column}, function: g.function,
+	})
 }
 
 func (g *generator) source(n ast.Node) string {

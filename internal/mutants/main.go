@@ -1,13 +1,14 @@
 // Command mutants tests the tests: it builds the library with one defect after the other, and runs the tests
 // that must find the defect.
 //
-// A defect replaces a few words of one function, or of one SQL or Lua file. The compiler reads the changed file
-// through an overlay, so the released code needs no switches for defects. Each defect lists tests.
-// A run fails if one of these tests does not find the defect, or fails without any defect.
-// It also fails if the changed code does not compile, or if the function does not have the words exactly once.
+// A defect is one of the changes that a generator makes to each function, and to each SQL and Lua file: to operators,
+// conditions, statements, arguments and returns. A row of the table names the function and the kind of the change.
+// The compiler reads the changed file through an overlay, so the released code needs no switches for defects. Each row
+// lists tests. A run fails if one of these tests does not find the defect, or fails without any defect.
+// It also fails if the changed code does not compile, or if the function no longer has such a change.
 //
-// With -random it generates the defects: random changes of operators, conditions, statements and returns
-// in the source of one package. Such a defect is found if any test that executes the changed line fails or hangs.
+// With -random it draws the changes of one package. Such a defect is found if any test that executes the changed line
+// fails or hangs.
 package main
 
 import (
@@ -31,14 +32,14 @@ func main() {
 }
 
 func command() error {
-	only := flag.String("only", "", "run only the mutants whose name matches this pattern")
+	only := flag.String("only", "", "run only the mutants whose name or place matches this pattern; with -random, try only the change with this identity")
 	together := flag.Int("together", 2, "how many mutants to run at the same time")
 	page := flag.String("markdown", "", "write the table to this file as well")
 	sample := flag.Int("random", 0, "generate this number of random mutants instead")
 	seed := flag.Uint64("seed", 1, "the seed of the random mutants")
 	pkg := flag.String("pkg", ".", "the package to change, as a path from the root of the module")
 	tests := flag.String("tests", "", "the packages whose tests must find a change, separated by commas (default: the changed package)")
-	files := flag.String("files", "", "change only files whose name matches this pattern")
+	files := flag.String("files", `\.go$`, "draw changes of files whose name matches this pattern, as in sql/")
 	skip := flag.String("skip", "^$", "leave out tests whose name matches this pattern")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -51,7 +52,7 @@ func command() error {
 	defer os.RemoveAll(folder)
 	bench := bench{folder: folder}
 	if *sample > 0 {
-		d := draw{*sample, *seed, filepath.Clean(*pkg), *files, strings.Split(cmp.Or(*tests, *pkg), ","), *skip}
+		d := draw{*sample, *seed, filepath.Clean(*pkg), *files, *only, strings.Split(cmp.Or(*tests, *pkg), ","), *skip}
 		for i, in := range d.tests {
 			d.tests[i] = filepath.Clean(in)
 		}
@@ -60,12 +61,12 @@ func command() error {
 
 	var chosen []mutant
 	for _, m := range mutants() {
-		if regexp.MustCompile(*only).MatchString(m.name) {
+		if pattern := regexp.MustCompile(*only); pattern.MatchString(m.name) || pattern.MatchString(m.place()) {
 			chosen = append(chosen, m)
 		}
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("-only=%q: the pattern matches no mutant's name", *only)
+		return fmt.Errorf("-only=%q: the pattern matches no mutant's name or place", *only)
 	}
 	if err := bench.sound(ctx, chosen); err != nil {
 		return err

@@ -1,57 +1,120 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // mutant is a defect that the library might have.
 type mutant struct {
 	name   string  // what it does
 	breaks string  // the promises and the properties of docs/torture that the defect breaks
-	edits  []edit  // several if two parts of the code protect the same promise: only a defect in both parts breaks it
+	sites  []site  // several if two parts of the code protect the same promise: only a defect in both parts breaks it
 	tests  []suite // each of these tests must find the defect
+}
+
+// site identifies a change of one package.
+type site struct{ folder, change string }
+
+// The function in returns the sites of the changes with these identities in the package in the folder.
+func in(folder string, changes ...string) (all []site) {
+	for _, c := range changes {
+		all = append(all, site{folder, c})
+	}
+	return all
+}
+
+// place returns the function or the file that changes.
+func (s site) place() string {
+	place, _, _ := strings.Cut(s.change, ": ")
+	switch {
+	case s.folder == ".":
+		return place
+	case strings.Contains(place, "/"):
+		return s.folder + "/" + place
+	default:
+		return s.folder + "." + place
+	}
 }
 
 // suite names tests of one package.
 type suite struct {
 	pkg   string
-	names []string // names of tests, of subtests (as in Test/subtest), or the constant leaks
+	names []string // names of tests and of subtests, as in Test/subtest
 }
 
-// leaks is the name that stands for a check in TestMain: every goroutine must have ended.
-const leaks = "goleak"
+// The function of returns a suite of the tests of a package with these names.
+func of(pkg string, names ...string) []suite { return []suite{{pkg, names}} }
 
 func (s suite) pattern() string {
 	var all []string
 	for _, name := range s.names {
-		if name != leaks {
-			all = append(all, "^"+strings.ReplaceAll(name, "/", "$/^")+"$")
-		}
+		all = append(all, "^"+strings.ReplaceAll(name, "/", "$/^")+"$")
 	}
 	return strings.Join(all, "|")
 }
 
-func mutants() []mutant {
-	return slices.Concat(engine, waiting, rows, readers, fences, functions, mints, inherited)
-}
+func mutants() []mutant { return slices.Concat(engine, statements) }
 
 // place returns the functions and files that the defect changes.
 func (m mutant) place() string {
 	var places []string
-	for _, e := range m.edits {
-		places = append(places, e.String())
+	for _, s := range m.sites {
+		places = append(places, s.place())
 	}
 	return strings.Join(slices.Compact(places), ", ")
 }
 
 // mutated returns the changed files by path.
-func (m mutant) mutated() (map[string][]byte, error) {
-	texts := map[string][]byte{}
-	for _, e := range m.edits {
-		if err := e.apply(texts); err != nil {
+func (m mutant) mutated(ctx context.Context) (map[string][]byte, error) {
+	var changes []change
+	for _, s := range m.sites {
+		c, err := s.find(ctx)
+		if err != nil {
 			return nil, err
 		}
+		changes = append(changes, c)
 	}
-	return texts, nil
+	return mutated(changes...)
+}
+
+var packages = struct {
+	sync.Mutex
+	changes map[string][]change
+}{changes: map[string][]change{}}
+
+// find returns the change. If there is none, the error lists the changes that the function or the file has now, or if
+// the function does not exist, the functions that have such a change.
+func (s site) find(ctx context.Context) (change, error) {
+	packages.Lock()
+	defer packages.Unlock()
+	all, known := packages.changes[s.folder]
+	if !known {
+		var err error
+		if all, err = changesOf(ctx, s.folder, `\.(go|sql|lua)$`); err != nil {
+			return change{}, err
+		}
+		packages.changes[s.folder] = all
+	}
+	place, kind, _ := strings.Cut(s.change, ": ")
+	kind, _, _ = strings.Cut(kind, " #")
+	var here, elsewhere []string
+	for _, c := range all {
+		switch {
+		case c.String() == s.change:
+			return c, nil
+		case c.place == place:
+			here = append(here, c.String())
+		case c.kind == kind:
+			elsewhere = append(elsewhere, c.String())
+		}
+	}
+	if here == nil {
+		return change{}, fmt.Errorf("package %s has nothing to change in %s. Other places have such a change:\n\t%s",
+			s.folder, place, strings.Join(elsewhere, "\n\t"))
+	}
+	return change{}, fmt.Errorf("package %s has no change %q. It has these in the same place:\n\t%s", s.folder, s.change, strings.Join(here, "\n\t"))
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,8 +25,20 @@ type draw struct {
 	seed   uint64
 	pkg    string
 	files  string // a pattern of the names of files to change
+	only   string // the identity of the only change to try
 	tests  []string
 	skip   string // a pattern of the tests that are left out
+}
+
+// order sorts the changes by a hash of the seed and the identity of each change. So the same seed draws the same changes
+// from the functions that are as they were, whatever has changed in others. A new change may replace the last ones of a
+// sample.
+func (d draw) order(changes []change) {
+	hash := func(c change) uint64 {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s", d.seed, d.pkg, c))
+		return binary.BigEndian.Uint64(sum[:])
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(hash(a), hash(b)) })
 }
 
 // outcome tells whether tests have found a change.
@@ -44,7 +58,13 @@ func (b bench) random(ctx context.Context, d draw, together int) error {
 	if err != nil {
 		return err
 	}
-	rand.New(rand.NewPCG(d.seed, 0)).Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+	d.order(changes)
+	if d.only != "" {
+		changes = slices.DeleteFunc(changes, func(c change) bool { return c.String() != d.only })
+		if len(changes) == 0 {
+			return fmt.Errorf("package %s has no change %q", d.pkg, d.only)
+		}
+	}
 	tests, broken, err := b.coverings(ctx, d, together)
 	if err != nil {
 		return err
@@ -63,12 +83,12 @@ func (b bench) random(ctx context.Context, d draw, together int) error {
 				next++
 				tried++
 				mu.Unlock()
-				became, by, err := b.expose(ctx, c, tests, strconv.Itoa(id))
+				became, by, err := b.expose(ctx, d.pkg, c, tests, strconv.Itoa(id))
 				mu.Lock()
 				if became == unfit {
 					tried--
 				} else if err == nil {
-					fmt.Println(c, became, by)
+					fmt.Printf("%s (%s:%d) %s %s\n", c, c.path, c.at[0], became, by)
 				}
 				counts[became]++
 				failure = errors.Join(failure, err)
@@ -81,36 +101,14 @@ func (b bench) random(ctx context.Context, d draw, together int) error {
 	}
 	fmt.Printf("%s with seed %d: %d of %d mutants caught, %d survive, %d are run by no test\n",
 		d.pkg, d.seed, counts[killed], tried, counts[lived], counts[uncovered])
+	fmt.Printf("To repeat one: make mutants-random PKG=./%s TESTS=%s FLAGS=\"-only='IDENTITY'\", where the identity is the text before the file\n",
+		d.pkg, strings.Join(d.tests, ","))
 	return broken
 }
 
-// changesOf returns all changes of the files of pkg that are built on this system and whose names match the pattern.
-func changesOf(ctx context.Context, pkg, pattern string) ([]change, error) {
-	chosen, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, err
-	}
-	files, err := exec.CommandContext(ctx, "go", "list", "-f", `{{join .GoFiles "\n"}}`, "./"+pkg).Output()
-	if err != nil {
-		return nil, err
-	}
-	var all []change
-	for _, file := range strings.Fields(string(files)) {
-		if !chosen.MatchString(file) {
-			continue
-		}
-		some, err := generate(filepath.Join(pkg, file))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	return all, nil
-}
-
 // expose runs the tests that cover c, the quick tests first, until one finds the change.
-func (b bench) expose(ctx context.Context, c change, tests []covering, id string) (became outcome, by string, err error) {
-	texts, err := c.mutated()
+func (b bench) expose(ctx context.Context, pkg string, c change, tests []covering, id string) (became outcome, by string, err error) {
+	texts, err := mutated(c)
 	if err != nil {
 		return "", "", err
 	}
@@ -118,7 +116,7 @@ func (b bench) expose(ctx context.Context, c change, tests []covering, id string
 	if err != nil {
 		return "", "", err
 	}
-	if exec.CommandContext(ctx, "go", "build", "-overlay="+overlay, "./"+filepath.Dir(c.file)).Run() != nil {
+	if exec.CommandContext(ctx, "go", "build", "-overlay="+overlay, "./"+pkg).Run() != nil {
 		return unfit, "", ctx.Err()
 	}
 	became = uncovered
