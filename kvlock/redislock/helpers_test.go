@@ -22,13 +22,17 @@ import (
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/migrations"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	redistest.Silence()
+	leaks.Main(redistest.Stopping{M: m})
+}
 
 // cluster starts three primaries that share the slots, and returns their addresses.
 func cluster(tb testing.TB) []string {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redlock"
@@ -49,7 +50,10 @@ var (
 	_ locktest.ReplyDropper = (*fleet)(nil)
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	redistest.Silence()
+	leaks.Main(redistest.Stopping{M: m})
+}
 
 // newFleet returns a fleet of empty servers that vote at once, as if they had been running for a long time. The last
 // server is a Valkey server, the others are Redis servers.

@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
-	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
@@ -38,15 +36,11 @@ type state struct {
 	users  []string
 }
 
-// Main runs the tests of a package, stops the servers of the pool, and exits. It fails if a goroutine is left.
-func Main(m goleak.TestingM) {
-	Silence()
-	leaks.Main(stopping{m})
-}
+// Stopping runs the tests of a package, and then stops the servers of the pool.
+type Stopping struct{ *testing.M }
 
-type stopping struct{ goleak.TestingM }
-
-func (s stopping) Run() int {
+// Run returns the exit code of the tests.
+func (s Stopping) Run() int {
 	defer func() {
 		for _, all := range pool.idle {
 			for _, s := range all {
@@ -54,7 +48,7 @@ func (s stopping) Run() int {
 			}
 		}
 	}()
-	return s.TestingM.Run()
+	return s.M.Run()
 }
 
 // Borrow returns an empty server that only the caller uses, until it calls the function giveBack. The caller may flush,
