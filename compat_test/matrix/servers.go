@@ -33,8 +33,8 @@ var (
 	onPooler   = []suite{{pkg: "sqllock", run: "^TestConformance$/^pgbouncer(-pgx)?$"}}
 	onMySQL    = []suite{{pkg: "sqllock", run: "^TestConformance$/^mysql$"}, {pkg: "mysqlock", run: "^TestConformance$/^(mysql|interpolating|mysql-no-token)$"}}
 	onMariaDB  = []suite{{pkg: "sqllock", run: "^TestConformance$/^mariadb$"}, {pkg: "mysqlock", run: "^TestConformance$/^(mariadb|one-session|mariadb-no-token)$"}}
-	onRedis    = []suite{{pkg: "kvlock/redislock", run: "^TestConformance$/^redis(-deadlines-not-heeded)?$"}}
-	onValkey   = []suite{{pkg: "kvlock/redislock", run: "^TestConformance$/^valkey$"}}
+	onRedis    = []suite{{pkg: "kvlock/redislock", run: "^TestConformance$"}, {pkg: "kvlock/redislock", run: "^TestCompatConformance$/^redis-deadlines-not-heeded$"}}
+	onValkey   = []suite{{pkg: "kvlock/redislock", run: "^TestCompatConformance$/^valkey$"}}
 	onEtcd     = []suite{{pkg: "kvlock/etcdlock", run: "^TestConformance$"}}
 	onZoo      = []suite{{pkg: "kvlock/zklock", run: "^TestConformance$"}}
 )
@@ -68,7 +68,7 @@ func all() (list []server) {
 	add(server{name: "etcd", engine: testserver.Etcd, version: testserver.EtcdVersion, suites: onEtcd})
 	add(server{name: "etcd", engine: testserver.Etcd, version: testserver.EtcdOldVersion, suites: onEtcd})
 	add(server{name: "ZooKeeper", engine: testserver.ZooKeeper, suites: onZoo})
-	add(server{name: "ZooKeeper, three servers", version: "3.9, of Debian sid", suites: []suite{{pkg: "kvlock/zklock", run: "^TestEnsemble$"}}})
+	add(server{name: "ZooKeeper, three servers", version: "3.9, of Debian sid", suites: []suite{{pkg: "kvlock/zklock", run: "^TestCompatEnsemble$"}}})
 	return list
 }
 
