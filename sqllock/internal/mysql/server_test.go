@@ -103,9 +103,3 @@ func TestMySQLAStatementThatWaitsBrieflyLeavesTheSessionAsItWas(t *testing.T) {
 		assert.Equal(t, 37, kept, "the first grant of a name did set it")
 	})
 }
-
-func (f *fixture) string(t testing.TB, query string) (s string) {
-	t.Helper()
-	require.NoError(t, f.db.QueryRowContext(limited(t), query).Scan(&s), query)
-	return s
-}
