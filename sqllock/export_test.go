@@ -23,6 +23,12 @@ func (b *Backend) SetIdle(d time.Duration) {
 	}
 }
 
+// SetTick sets how often b writes and deletes the rows of its waiters. It must be called before b is used. b must be a
+// backend for Postgres.
+func (b *Backend) SetTick(d time.Duration) {
+	b.dialect.(*postgres.Backend).SetTick(d) //nolint:forcetypeassert // only tests for Postgres call this method
+}
+
 // SetHello sets how long b waits for the notification that it sends to itself. It must be called before b is used. b
 // must be a backend for Postgres.
 func (b *Backend) SetHello(d time.Duration) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/sqllock"
@@ -196,4 +197,106 @@ func readersDie(t *testing.T, backends int) {
 	assert.Zero(t, h.readers+h.writers)
 	assert.Greater(t, h.together, 1)
 	t.Logf("at most %d readers at once; %d readers joined others", h.together, h.joins)
+}
+
+// The request of a waiting reader is never stored in the row of its process, because a release would grant it
+// exclusively. A waiting writer of the same process stores its request. Both acquire the lock soon after the release.
+func TestPostgresReadersAndWritersOfOneProcessWait(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 3)
+	c.hurry()
+	for _, order := range [][]rowlock.Option{{rowlock.Shared(), nil}, {nil, rowlock.Shared()}} {
+		lease, err := c.members[0].Acquire(t.Context(), "job")
+		require.NoError(t, err)
+		type held struct {
+			le *rowlock.Lease
+			at time.Time
+		}
+		got := make(chan held, 4)
+		for _, m := range c.members[1:] {
+			for _, opt := range order {
+				waits := make(chan struct{}, 100)
+				opts := []rowlock.Option{rowlock.Tracing(&rowlock.Trace{Waiting: func(rowlock.WaitingEvent) { waits <- struct{}{} }})}
+				if opt != nil {
+					opts = append(opts, opt)
+				}
+				go func() {
+					le, err := m.Acquire(t.Context(), "job", opts...)
+					got <- held{le, time.Now()}
+					if assert.NoError(t, err) {
+						assert.NoError(t, le.Release(t.Context()))
+					}
+				}()
+				within(t, waits)
+			}
+		}
+		c.waits(t, 2)
+		records := int64(2)
+		if order[0] != nil {
+			records = 0 // the reader is the first waiter of each process, and only the first waiter sends requests
+		}
+		until(t, "only writers record their requests", func() bool {
+			return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL") == records
+		})
+		released := time.Now()
+		require.NoError(t, lease.Release(t.Context()))
+		var last time.Time
+		for range 4 {
+			h := within(t, got)
+			require.NotNil(t, h.le)
+			last = h.at
+		}
+		t.Logf("the last of four acquired the lock %s after the release", last.Sub(released))
+		c.waits(t, 0)
+	}
+}
+
+// The release of the last reader wakes a writer of another process before its next poll, and the release of a writer
+// wakes every waiting reader.
+func TestPostgresReleasesWakeReadersAndWriters(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 4)
+	c.hurry()
+	var longest time.Duration
+	for range 5 {
+		reader, err := c.members[0].Acquire(t.Context(), "job", rowlock.Shared())
+		require.NoError(t, err)
+		got := make(chan *rowlock.Lease, 3)
+		wait := func(m *member, n int64, opts ...rowlock.Option) {
+			go func() {
+				le, err := m.Acquire(t.Context(), "job", opts...)
+				assert.NoError(t, err)
+				got <- le
+			}()
+			c.waits(t, n)
+		}
+		wait(c.members[1], 1)
+		until(t, "later readers are refused", func() bool {
+			le, err := c.members[2].TryAcquire(t.Context(), "job", rowlock.Shared())
+			if le != nil {
+				assert.NoError(t, le.Release(t.Context()))
+			}
+			return err != nil
+		})
+		start := time.Now()
+		require.NoError(t, reader.Release(t.Context()))
+		writer := within(t, got)
+		longest = max(longest, time.Since(start))
+		wait(c.members[2], 1, rowlock.Shared())
+		wait(c.members[3], 2, rowlock.Shared())
+		wait(c.members[0], 3, rowlock.Shared())
+		start = time.Now()
+		require.NoError(t, writer.Release(t.Context()))
+		var leases []*rowlock.Lease
+		for range 3 {
+			leases = append(leases, within(t, got))
+		}
+		longest = max(longest, time.Since(start))
+		for _, le := range leases {
+			assert.Equal(t, leases[0].Token(), le.Token())
+			assert.NoError(t, le.Release(t.Context()))
+		}
+		c.waits(t, 0)
+	}
+	t.Logf("from a release to the last of the next leases: at most %s", longest)
 }

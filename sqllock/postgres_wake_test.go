@@ -22,6 +22,7 @@ import (
 func TestPostgresReleaseWakesTheWaiterOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2)
+	c.hurry()
 	var took []time.Duration
 	for range 10 {
 		lease, err := c.members[0].Acquire(t.Context(), "job")

@@ -51,10 +51,7 @@ func TestPruneForgetsWhatIsUnused(t *testing.T) {
 func TestPruningHurtsNoGrant(t *testing.T) {
 	eachSetting(t, func(t *testing.T, s *store) {
 		const names, workers = 2, 4
-		rounds := 40
-		if s.oneFile {
-			rounds = 10 // only a few rounds, because each round waits for the writes of all others
-		}
+		rounds := 2 * s.rounds(t)
 		var wg, pruning sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
 		pruner := s.open()

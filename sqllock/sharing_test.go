@@ -68,10 +68,7 @@ func readAndWrite(t *testing.T, open func() driver.Backend, rounds int) {
 // their grants.
 func TestReadersNeverOverlapWriters(t *testing.T) {
 	eachSetting(t, func(t *testing.T, s *store) {
-		rounds := 20
-		if s.oneFile {
-			rounds = 5 // only a few rounds, because each round waits for the writes of all others
-		}
+		rounds := s.rounds(t)
 		readAndWrite(t, func() driver.Backend { return s.open() }, rounds)
 	})
 }

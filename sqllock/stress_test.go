@@ -11,10 +11,7 @@ import (
 // larger token than the grant before, and every error is *driver.Held.
 func TestGrantsNeverOverlap(t *testing.T) {
 	eachSetting(t, func(t *testing.T, s *store) {
-		rounds := 20
-		if s.oneFile {
-			rounds = 5 // only a few rounds, because each round waits for the writes of all others
-		}
+		rounds := s.rounds(t)
 		var h history
 		var wg sync.WaitGroup
 		for range 3 {

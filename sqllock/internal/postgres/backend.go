@@ -258,6 +258,9 @@ func (p *Backend) SetIdle(d time.Duration) {
 	p.reserve.SetIdle(d)
 }
 
+// SetTick sets how often the rows of waiters are written and deleted. Only tests call this method, before they use p.
+func (p *Backend) SetTick(d time.Duration) { p.waiters.listener.times.tick = d }
+
 // SetHello sets the longest wait for the notification that the listener sends to itself. Only tests call this method,
 // before they use p.
 func (p *Backend) SetHello(d time.Duration) { p.waiters.listener.times.hello = d }
