@@ -57,16 +57,36 @@ type fixture struct {
 func onMySQLAndMariaDB(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	t.Parallel()
-	for name, dsn := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
+	for name := range fresh {
 		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(t.Name(), "TestCompat") {
+				testenv.Compat(t)
+			}
 			t.Parallel()
-			f := &fixture{dsn: dsn(t), mariadb: name == "mariadb"}
-			f.db = f.open(t, nil)
-			f.Backend = on(f.db)
-			testschema.Install(t, f.db, migrations.MySQL)
-			test(t, f)
+			test(t, newFixture(t, name))
 		})
 	}
+}
+
+// fresh makes a new database on each server.
+var fresh = map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB}
+
+func newFixture(t *testing.T, server string) *fixture {
+	t.Helper()
+	f := &fixture{dsn: fresh[server](t), mariadb: server == "mariadb"}
+	f.db = f.open(t, nil)
+	f.Backend = on(f.db)
+	testschema.Install(t, f.db, migrations.MySQL)
+	return f
+}
+
+// another returns a new database with the tables on the same server.
+func (f *fixture) another(t *testing.T) *fixture {
+	t.Helper()
+	if f.mariadb {
+		return newFixture(t, "mariadb")
+	}
+	return newFixture(t, "mysql")
 }
 
 // open returns a pool. The parameters in params are added to its DSN: parameters of the driver and session variables.
