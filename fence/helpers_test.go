@@ -278,9 +278,18 @@ func (s *store) work(t *testing.T, lease *rowlock.Lease) {
 	}, "r"))
 }
 
+// running says since when, and how often without a gap, a test has seen a statement that runs.
+type running struct {
+	since time.Time
+	seen  int
+}
+
 // waiting reports whether a session of this database waits for a lock. MySQL and MariaDB refresh their lists of waiting
-// sessions only if nobody reads the lists for 100 ms. So on these servers the method reads the monitor of InnoDB.
-func (s *store) waiting(t *testing.T) bool {
+// sessions only if nobody reads the lists for 100 ms. So on these servers the method reads the monitor of InnoDB. The
+// monitor of MySQL does not show a transaction that has only read. So the method also looks for a statement on the fence
+// table, or a statement of CheckRow, that has been running for 400 ms. On a slow machine, a statement that waits for
+// nothing may run for so long, but then the method cannot look at it thirty times meanwhile.
+func (s *store) waiting(t *testing.T, r *running) bool {
 	t.Helper()
 	if s.dialect == migrations.Postgres {
 		return s.int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
@@ -289,18 +298,24 @@ func (s *store) waiting(t *testing.T) bool {
 	require.NoError(t, err)
 	var kind, name, status string
 	require.NoError(t, s.db.QueryRowContext(t.Context(), "SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &status))
+	var waits []string
 	for _, tx := range strings.Split(status, "\n---TRANSACTION ")[1:] {
-		id := threadID.FindStringSubmatch(tx)
-		if id == nil || !strings.Contains(tx, "\nLOCK WAIT ") {
-			continue
-		}
-		if slices.ContainsFunc(testenv.Sessions(t, s.db), func(other testenv.Session) bool {
-			return other.Database == config.DBName && strconv.FormatInt(other.ID, 10) == id[1]
-		}) {
-			return true
+		if id := threadID.FindStringSubmatch(tx); id != nil && strings.Contains(tx, "\nLOCK WAIT ") {
+			waits = append(waits, id[1])
 		}
 	}
-	return false
+	runs, locked := false, false
+	for _, other := range testenv.Sessions(t, s.db) {
+		if other.Database == config.DBName {
+			locked = locked || slices.Contains(waits, strconv.FormatInt(other.ID, 10))
+			runs = runs || strings.Contains(other.Statement, "_fence") || strings.HasSuffix(other.Statement, "FOR UPDATE")
+		}
+	}
+	if !runs {
+		*r = running{since: time.Now()}
+	}
+	r.seen++
+	return locked || time.Since(r.since) > 400*time.Millisecond && r.seen > 30
 }
 
 var threadID = regexp.MustCompile(`\n(?:MySQL|MariaDB) thread id (\d+),`)
@@ -336,7 +351,7 @@ func (s *store) startSeal(t *testing.T, lease *rowlock.Lease, resources ...strin
 
 func (s *store) untilDoneOrWaiting(t *testing.T, done chan error) sealing {
 	t.Helper()
-	limit := time.After(waitLimit)
+	limit, seen := time.After(waitLimit), running{since: time.Now()}
 	for {
 		select {
 		case err := <-done:
@@ -344,7 +359,7 @@ func (s *store) untilDoneOrWaiting(t *testing.T, done chan error) sealing {
 		case <-limit:
 			require.FailNow(t, "neither done nor waiting")
 		case <-time.After(5 * time.Millisecond):
-			if s.waiting(t) {
+			if s.waiting(t, &seen) {
 				return sealing{true, func() error { return <-done }}
 			}
 		}

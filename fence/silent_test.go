@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"net/url"
 	"testing"
+	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
@@ -83,6 +84,7 @@ func transaction(ctx context.Context, g *fence.Guard, lease *rowlock.Lease, way 
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(lease.Context(), deadline)
 	defer cancel()
+	fence.SetSettleLimit(g, time.Second) // the network stays cut after ctx has ended
 	if way == "pgx" {
 		return g.TxPgx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, "DELETE FROM elsewhere")
