@@ -1,7 +1,9 @@
 # Tests run against real database servers, which the launcher starts and stops around them: nothing to set up.
 
 SERVERS = go run ./internal/testserver/cmd/testservers
-COMPAT  = $(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new,mysql,mariadb
+# The engines of the main handles. The further engines of internal/testserver are for make compat.
+MAIN    = -engines=postgres,mysql,mariadb,redis,etcd,zookeeper
+TESTS   = go run ./internal/testing/run -first=$(LONGEST)
 BENCH   = $(SERVERS) -durable -engines=postgres,mysql,mariadb,redis,etcd,zookeeper -- go -C bench run .
 QUICK   = zookeeper,postgres-async,mysql,mysqlock,mariadb,advisory,redlock,etcd,redis-replica,redis,sqlite
 BRIEFLY = -ttl=1500ms -workers=3 -pace=50ms
@@ -20,44 +22,43 @@ BACKEND  ?= postgres
 FOR      ?= 10m
 SEED     ?=
 SAMPLE   ?= 30
-TESTS    ?=
+WITH     ?=
+RACE     ?=
+SHARE    ?= all
+N        ?= 20
+LOAD     ?= 12
 DEPTH    ?= 6
 SCHEDULES ?= 200000
 
-GOTEST  = test -count=1 -timeout=15m -parallel=8 $(if $(RUN),-run '$(RUN)') $(FLAGS)
 MODULES = . $(filter-out internal/tools,$(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod)))
 
 .DEFAULT_GOAL := help
-.PHONY: help test race lint fmt bench bench-quick compat fuzz torture torture-dense torture-quick torture-nightly torture-release mutants mutants-random simulate sample servers release api vulncheck
+.PHONY: help test flakes lint fmt bench bench-quick compat fuzz torture torture-dense torture-quick torture-nightly torture-release mutants mutants-random simulate sample servers release api vulncheck
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-# tested runs the tests of our module, of a module of its own, or of all: then the packages of the second parameter, and first those that
-# take longest, so that none of them is left to the end with one core idle.
-LONGEST  = ./sqllock ./cmd/rowlock ./fence
+# The packages that take longest start first, so that none of them is left to the end with one core idle.
+LONGEST  = ./sqllock,./cmd/rowlock,./fence,./internal/processes
 EXAMPLES = $(patsubst %/go.mod,./%,$(wildcard examples/*/go.mod))
-OWN      = ./compat_test $(EXAMPLES)
-tested = $(if $(filter $(OWN),$(PKG)),,$(SERVERS) -- go $(GOTEST) $(1) $(if $(filter ./...,$(PKG)),$(LONGEST) $(2),$(PKG))) \
-	$(if $(filter ./...,$(PKG)),&&) \
-	$(if $(filter ./... ./compat_test,$(PKG)),$(COMPAT) -- go -C compat_test $(GOTEST) $(1) ./...) \
-	$(foreach example,$(if $(filter ./...,$(PKG)),$(EXAMPLES),$(filter $(EXAMPLES),$(PKG))), \
-		$(if $(filter ./...,$(PKG)),&&) go -C $(example) $(GOTEST) $(1) .)
+comma    = ,
+empty    =
+list     = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
+# What is tested: packages of our module, and modules of their own.
+PACKAGES = $(filter-out $(EXAMPLES) ./compat_test,$(PKG))
+OTHERS   = -modules=$(call list,$(if $(filter ./...,$(PKG)),$(EXAMPLES),$(filter $(EXAMPLES) ./compat_test,$(PKG))))
+# The race detector finds nothing in packages that read pages and code, search a model in one goroutine, or test SQL or Python.
+UNRACED  = ./clients/python $(addprefix ./internal/,docs model mutants oneline prose release searchpath sqlfunctions)
+RACED    = $(if $(RACE),-race -unraced=$(call list,$(UNRACED)))
 
-# The longest packages mostly wait, so more packages run at the same time than there are cores.
-test: ## all tests; PKG=./sqllock RUN=TestAcquire FLAGS=-v for some
-	$(call tested,-p=3,./...)
+ifneq ($(RACE),)
+test flakes: export CGO_ENABLED = 1
+endif
+test: ## all tests on the main handle of each backend; PKG=./sqllock RUN=TestAcquire FLAGS=-v for some, RACE=1 under the race detector
+	$(SERVERS) $(MAIN) -- $(TESTS) $(RACED) $(if $(RUN),-run='$(RUN)') $(OTHERS) $(FLAGS) $(PACKAGES)
 
-# The SQLite of modernc.org is C that was translated, many times slower under the detector, which has nothing to say of it. A process need
-# not wait a second at its end for goroutines that it does not have: the tests see to that. It has nothing to say either of packages
-# that read pages and code, search a model in one goroutine, or test SQL or Python: of all packages, these are left out.
-# Of the servers, pools and settings for which the same code of ours runs, the race run takes one; make test runs all (-skip).
-TWINS   = /^(mariadb|pgbouncer|postgres-pgbouncer|sqlite-(journal|wal-immediate))|^TestConformance$$/^(another|stdlib-no-token|interpolating|valkey|redis-deadlines|5)|^TestConformanceOf(ThePreviousRelease|ACluster)$$|^TestScripts$$/^(default|mysql|redis-cluster|redlock|etcd|zookeeper)
-UNRACED = clients/python $(addprefix internal/,docs model mutants oneline prose release searchpath sqlfunctions)
-race: export CGO_ENABLED = 1
-race: export GORACE = atexit_sleep_ms=0
-race: ## all tests under the race detector
-	$(call tested,-race -p=3 -skip='$(TWINS)' -gcflags='modernc.org/...=-race=false',$(filter-out $(UNRACED:%=github.com/rowlock/rowlock/%),$(shell go list ./...)))
+flakes: ## PKG=./fence N=20 LOAD=12: repeats the tests of a package beside busy loops, and prints how often each has failed
+	$(SERVERS) $(MAIN) -- $(TESTS) -repeat=$(N) -load=$(LOAD) $(RACED) $(if $(RUN),-run='$(RUN)') $(OTHERS) $(FLAGS) $(PACKAGES)
 
 lint: ## formatting, vet and staticcheck, in every module
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
@@ -73,8 +74,15 @@ bench-quick: ## the same in short: does it run, not how fast
 	go -C bench test -count=1 ./...
 	$(BENCH) -quick $(FLAGS)
 
-compat: ## docs/compatibility.md: the conformance suite on every release of a server that can be had; FLAGS=-only=Redis for some
-	CGO_ENABLED=1 go -C compat_test run ./matrix -page=../docs/compatibility.md $(FLAGS)
+# The tests whose names begin with TestCompat, the module compat_test, and the matrix of releases.
+compat: export ROWLOCK_COMPAT = $(SHARE)
+compat: export CGO_ENABLED = 1
+compat: ## the tests of further handles, poolers, forks and versions: all, or SHARE=1/3 of them; FLAGS=-v
+	$(SERVERS) -- $(TESTS) -run='$(or $(RUN),^TestCompat)' $(FLAGS) $(PACKAGES)
+ifeq ($(PKG),./...)
+	$(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new,mysql,mariadb -- $(TESTS) -modules=compat_test $(FLAGS)
+	go -C compat_test run ./matrix $(if $(filter all,$(SHARE)),-page=../docs/compatibility.md,-share=$(SHARE))
+endif
 
 fuzz: ## every fuzz target for FUZZTIME=20s
 	@set -e; grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' --with-filename . | \
@@ -104,9 +112,9 @@ mutants: ## the tests and the checker of the torture find each of these defects,
 	@$(SERVERS) -engines=postgres,mysql,mariadb -- go run ./internal/mutants -markdown=docs/torture/mutants.md $(FLAGS)
 	@$(TORTURE) -mutants -for=20s -grace=0s -workers=3 -markdown=$(CURDIR)/docs/torture
 
-mutants-random: ## SAMPLE=30 changes of the package PKG=. that SEED=1 draws from all: do its tests find them? TESTS=.,./driver for those of others
+mutants-random: ## SAMPLE=30 changes of the package PKG=. that SEED=1 draws from all: do its tests find them? WITH=.,./driver for those of others
 	@$(SERVERS) -engines=postgres,mysql,mariadb -- go run ./internal/mutants -random=$(SAMPLE) -seed=$(or $(SEED),1) \
-		-pkg=$(or $(filter-out ./...,$(PKG)),.) -tests=$(TESTS) $(FLAGS)
+		-pkg=$(or $(filter-out ./...,$(PKG)),.) -tests=$(WITH) $(FLAGS)
 
 simulate: ## the engine in virtual time: all schedules of DEPTH=6 requests, and SCHEDULES=200000 random ones
 	ROWLOCK_SIMULATE_DEPTH=$(DEPTH) ROWLOCK_SIMULATE_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout=2h -v -run '^(TestEvery|TestSimulation)' ./internal/simulate

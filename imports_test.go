@@ -1,14 +1,20 @@
 package rowlock_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,6 +39,8 @@ var (
 
 // A package imports no client of a store other than its own.
 func TestImportsStayApart(t *testing.T) {
+	require.Contains(t, deps(t, module+"/kvlock/etcdlock"), "google.golang.org/grpc", "what is imported indirectly is found")
+	require.Contains(t, deps(t, module+"/sqllock"), "database/sql", "what is imported from the standard library is found")
 	notRedis := slices.Concat(sqlDrivers, keyValueClients["etcd"], keyValueClients["ZooKeeper"])
 	anyKeyValue := slices.Concat(keyValueClients["Redis"], keyValueClients["etcd"], keyValueClients["ZooKeeper"])
 	for pkg, forbidden := range map[string][]string{
@@ -95,7 +103,7 @@ func TestBackendsDoNotImportTheEngine(t *testing.T) {
 // importers returns the names of the files in a folder that import path. The files of tests are left out.
 func importers(t *testing.T, folder, path string) (names []string) {
 	t.Helper()
-	for _, name := range goList(t, "-f", `{{join .GoFiles " "}}`, "./"+folder) {
+	for _, name := range lookUp(t, module+"/"+folder).GoFiles {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(folder, name), nil, parser.ImportsOnly)
 		require.NoError(t, err)
 		if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == strconv.Quote(path) }) {
@@ -141,26 +149,90 @@ func TestTestingToolsStayInTests(t *testing.T) {
 	}
 }
 
-func packages(t *testing.T) []string { return goList(t, "./...") }
+// listed is what the go command says about a package.
+type listed struct {
+	ImportPath string
+	Standard   bool
+	GoFiles    []string
+	Imports    []string
+	Module     *struct{ Main bool }
+}
 
-// deps returns pkgs, and every package that they import directly or indirectly. Imports of tests do not count.
-func deps(t *testing.T, pkgs ...string) []string {
-	return goList(t, append([]string{"-deps"}, pkgs...)...)
+// graph returns every package of this module, and every package that they import directly or indirectly, by path. The
+// go command runs once for all tests. Imports of tests do not count.
+var graph = sync.OnceValues(func() (map[string]listed, error) {
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,GoFiles,Imports,Module", "./...").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	all := map[string]listed{}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		switch err := decoder.Decode(&p); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+		all[p.ImportPath] = p
+	}
+})
+
+// lookUp returns what is known about a package.
+func lookUp(t *testing.T, pkg string) listed {
+	t.Helper()
+	all, err := graph()
+	require.NoError(t, err)
+	p, ok := all[pkg]
+	require.True(t, ok, "there is no package %s", pkg)
+	return p
+}
+
+// packages returns the packages of this module.
+func packages(t *testing.T) (own []string) {
+	t.Helper()
+	all, err := graph()
+	require.NoError(t, err)
+	for path, p := range all {
+		if p.Module != nil && p.Module.Main {
+			own = append(own, path)
+		}
+	}
+	require.Greater(t, len(own), 50)
+	slices.Sort(own)
+	return own
+}
+
+// deps returns pkgs, and every package that they import directly or indirectly.
+func deps(t *testing.T, pkgs ...string) (reached []string) {
+	t.Helper()
+	seen := map[string]bool{"C": true, "unsafe": true}
+	for next := slices.Clone(pkgs); len(next) > 0; {
+		pkg := next[len(next)-1]
+		next = next[:len(next)-1]
+		if seen[pkg] {
+			continue
+		}
+		seen[pkg] = true
+		reached, next = append(reached, pkg), append(next, imported(t, pkg)...)
+	}
+	return reached
+}
+
+// imported returns the packages that pkg imports. The standard library has copies of some packages of golang.org/x.
+func imported(t *testing.T, pkg string) []string {
+	t.Helper()
+	p := lookUp(t, pkg)
+	if p.Standard {
+		return nil
+	}
+	return p.Imports
 }
 
 // foreign returns deps without the standard library.
 func foreign(t *testing.T, pkg string) []string {
-	return goList(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg)
-}
-
-func goList(t *testing.T, args ...string) []string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	require.NoError(t, err, "go list %v: %s", args, stderr.String())
-	return strings.Fields(string(out))
+	return slices.DeleteFunc(deps(t, pkg), func(dep string) bool { return lookUp(t, dep).Standard })
 }
 
 // startsWithAny reports whether path is one of the prefixes, or the path of a package below it.

@@ -163,7 +163,7 @@ func TestAllIsNotStarved(t *testing.T) {
 			}
 		}
 		l := locker(t, store)
-		for range 20 {
+		for range 8 {
 			begun := time.Now()
 			leases, err := l.AcquireAll(background, three)
 			if !assert.NoError(t, err) {

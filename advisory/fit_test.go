@@ -18,23 +18,6 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// unfit checks that b refuses to lock, with a permanent error that contains each text in the parameter why, and that b
-// holds no lock.
-func unfit(t *testing.T, b *advisory.Backend, why ...string) {
-	t.Helper()
-	g, err := b.Acquire(t.Context(), request("a"))
-	if err == nil {
-		_ = b.Release(t.Context(), g) // a lock that is not released keeps a connection, and the pool could not be closed
-	}
-	require.Error(t, err)
-	assert.True(t, driver.IsPermanent(err), "%v", err)
-	for _, text := range why {
-		require.ErrorContains(t, err, text)
-	}
-	_, err = locker(t, b).TryAcquire(t.Context(), "a")
-	require.ErrorIs(t, err, rowlock.ErrUnavailable)
-}
-
 // A backend behind a PgBouncer in transaction mode, of an old or a new version, refuses the first call.
 // It does so with every driver, and even with SessionPooler. The error says what to do,
 // and no lock stays on a connection of the pool.
@@ -43,7 +26,14 @@ func TestTransactionPoolingIsRefused(t *testing.T) {
 	for pooler, database := range map[string]func(testing.TB) (pooled, direct string){
 		"pgbouncer": testenv.PgBouncer, "pgbouncer_new": testenv.NewPgBouncer,
 	} {
+		compat := inCompat(t)
+		if compat == (pooler == "pgbouncer") {
+			continue
+		}
 		t.Run(pooler, func(t *testing.T) {
+			if compat {
+				testenv.Compat(t)
+			}
 			t.Parallel()
 			pooled, direct := database(t)
 			migrate(t, direct)

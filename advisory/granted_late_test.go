@@ -11,8 +11,6 @@ import (
 	"github.com/rowlock/rowlock/advisory"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/contest"
-	"github.com/rowlock/rowlock/internal/testenv"
-	"github.com/rowlock/rowlock/internal/testserver"
 )
 
 // A wait may time out at the moment when the lock is granted. PostgreSQL then answers with error 55P03,
@@ -20,10 +18,7 @@ import (
 // released it.
 func TestAWaitThatEndsAsItIsGranted(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, testenv.EnginePostgres) // skips the test if the server's programs are not installed
-	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{})
-	require.NoError(t, err)
-	t.Cleanup(server.Stop)
+	server := ownServer(t)
 	w := watch(t, server.DSN)
 	holds, waits := advisory.New(openPool(t, server.DSN), advisory.NoToken()), advisory.New(openPool(t, server.DSN), advisory.NoToken())
 	g := acquire(t, holds, "a")

@@ -21,6 +21,8 @@ import (
 // stays usable. The transaction ends when end is called, or at the end of the test.
 type inTx func(name string, opts ...advisory.TxOption) (end func(), err error)
 
+// eachTx runs test with transactions of database/sql and of pgx, on direct connections. In a test of "make compat", these
+// connections go through a PgBouncer in transaction mode.
 func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
 	t.Helper()
 	t.Parallel()
@@ -57,8 +59,15 @@ func eachTx(t *testing.T, test func(t *testing.T, dsn string, lock inTx)) {
 				return end, err
 			}
 		}
+		compat := inCompat(t)
+		if compat == (name == "direct") {
+			continue
+		}
 		for kind, of := range map[string]func(*testing.T, string) inTx{"sql": ofSQL, "pgx": ofPgx} {
 			t.Run(name+"-"+kind, func(t *testing.T) {
+				if compat {
+					testenv.Compat(t)
+				}
 				t.Parallel()
 				clients, direct := database(t)
 				test(t, direct, of(t, clients))

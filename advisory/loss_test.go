@@ -14,44 +14,21 @@ import (
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/otherdriver"
 	"github.com/rowlock/rowlock/internal/testenv"
-	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// soon is the limit within which the end of a connection must be noticed. The limit is long enough for a busy machine,
-// and shorter than a heartbeat interval.
-const soon = 15 * time.Second
-
-// lostWithin waits until the lease is lost. It checks that this happened less than limit after began,
-// and for the expected reason. Pass anyReason if a heartbeat may notice the loss first,
-// because it reports another reason.
-func lostWithin(t *testing.T, lease *rowlock.Lease, began time.Time, limit time.Duration, reason rowlock.LostReason) {
-	t.Helper()
-	select {
-	case <-lease.Context().Done():
-	case <-time.After(limit + 20*time.Second):
-		require.Fail(t, "the lease is still trusted")
-	}
-	took := time.Since(began)
-	assert.Less(t, took, limit)
-	var lost *rowlock.LostError
-	require.ErrorAs(t, context.Cause(lease.Context()), &lost)
-	if reason != anyReason {
-		assert.Equal(t, reason, lost.Reason)
-	}
-	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
-}
-
-const anyReason rowlock.LostReason = 0
-
-// watched makes t parallel, and runs test twice: with a pgx pool, and with pgx's driver for database/sql. In both
-// cases, the backend notices the end of a connection between statements.
+// watched makes t parallel, and runs test with a pgx pool. In a test of "make compat", it runs test with pgx's driver for
+// database/sql. In both cases, the backend notices the end of a connection between statements.
 func watched(t *testing.T, test func(t *testing.T, open func(dsn string) *advisory.Backend)) {
 	t.Helper()
 	t.Parallel()
-	t.Run("pgx", func(t *testing.T) {
-		test(t, func(dsn string) *advisory.Backend { return advisory.New(openPool(t, dsn)) })
-	})
+	if !inCompat(t) {
+		t.Run("pgx", func(t *testing.T) {
+			test(t, func(dsn string) *advisory.Backend { return advisory.New(openPool(t, dsn)) })
+		})
+		return
+	}
 	t.Run("stdlib", func(t *testing.T) {
+		testenv.Compat(t)
 		test(t, func(dsn string) *advisory.Backend { return advisory.NewDB(openDB(t, dsn)) })
 	})
 }
@@ -172,11 +149,7 @@ const closeLimit = 250 * time.Millisecond
 // the same locker can acquire locks again, with larger tokens.
 func TestRestartedServer(t *testing.T) {
 	t.Parallel()
-	testenv.DSN(t, testenv.EnginePostgres) // skips the test if the server's programs are not installed
-	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{})
-	require.NoError(t, err)
-	t.Cleanup(server.Stop)
-	migrate(t, server.DSN)
+	server := ownServer(t)
 	l := locker(t, advisory.New(openPool(t, server.DSN)))
 	last := rowlock.Token(0)
 	for way, end := range map[string]func() error{

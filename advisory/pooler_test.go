@@ -3,7 +3,6 @@ package advisory_test
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"testing"
 	"time"
 
@@ -22,37 +21,20 @@ import (
 // and a newer one.
 var poolers = []string{testserver.PgBouncer, testserver.NewPgBouncer}
 
-// sessionPooler starts a PgBouncer in session mode in front of the test server, and returns its address.
-func sessionPooler(tb testing.TB, engine string) string {
-	tb.Helper()
-	testenv.DSN(tb, engine) // skips the test if the program is not installed
-	pooler, err := testserver.Start(tb.Context(), engine, testserver.Options{
-		Postgres: testenv.DSN(tb, testenv.EnginePostgres), SessionPooling: true,
-	})
-	require.NoError(tb, err)
-	tb.Cleanup(func() {
-		if err := pooler.Ended(); err != nil {
-			tb.Error(err)
-		}
-		pooler.Stop()
-	})
-	return pooler.Addr
-}
-
-// The function by returns dsn with addr as its address.
-func by(tb testing.TB, addr, dsn string) string {
-	tb.Helper()
-	u, err := url.Parse(dsn)
-	require.NoError(tb, err)
-	u.Host = addr
-	return u.String()
-}
-
+// eachPooler runs test behind the installed PgBouncer in session mode. In a test of "make compat", it runs test behind
+// the newer one.
 func eachPooler(t *testing.T, test func(t *testing.T, addr, direct string)) {
 	t.Helper()
 	t.Parallel()
+	compat := inCompat(t)
 	for _, engine := range poolers {
+		if compat == (engine == testserver.PgBouncer) {
+			continue
+		}
 		t.Run(engine, func(t *testing.T) {
+			if compat {
+				testenv.Compat(t)
+			}
 			t.Parallel()
 			test(t, sessionPooler(t, engine), database(t))
 		})

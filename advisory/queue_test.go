@@ -14,33 +14,10 @@ import (
 	"github.com/rowlock/rowlock/internal/contest"
 )
 
-// waitFor starts an Await of b in a goroutine, and returns when the server has a waiter in its queue.
-func (w watcher) waitFor(ctx context.Context, b *advisory.Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
-	w.tb.Helper()
-	got, failed = contest.Queue(ctx, b, r)
-	w.becomes("the server has a waiter", w.hasWaiter)
-	return got, failed
-}
-
 // waitsSince returns when the present wait of a waiter began, in microseconds on the server's clock, or 0.
 func (w watcher) waitsSince() int {
 	return w.number("SELECT coalesce(min(extract(epoch FROM query_start) * 1000000), 0)::bigint FROM pg_stat_activity" +
 		" WHERE datname = current_database() AND wait_event = 'advisory'")
-}
-
-func (w watcher) hasWaiter() bool { return w.number("SELECT count(*)"+here+" AND NOT granted") > 0 }
-
-func limited(tb testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	tb.Cleanup(cancel)
-	return ctx
-}
-
-func refusal(tb testing.TB, err error) *driver.Held {
-	tb.Helper()
-	var held *driver.Held
-	require.ErrorAs(tb, err, &held)
-	return held
 }
 
 // A waiter in the server's queue gets the lock when the holder releases it, also after more than serverWait.

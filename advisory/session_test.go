@@ -104,7 +104,14 @@ func TestAPooledConnectionHoldsNothing(t *testing.T) {
 			return advisory.NewDB(db), func() bool { return db.Stats().InUse == 0 }
 		},
 	} {
+		compat := inCompat(t)
+		if compat == (name == "pgx") {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
+			if compat {
+				testenv.Compat(t)
+			}
 			t.Parallel()
 			dsn := database(t)
 			b, idle := kind(t, dsn)

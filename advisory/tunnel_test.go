@@ -16,6 +16,7 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/advisory"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 )
 
 // tunnel is a connection that does not support deadlines, such as one through golang.org/x/crypto/ssh.
@@ -49,7 +50,14 @@ func TestATunnelWithoutDeadlines(t *testing.T) {
 			return advisory.NewDB(db)
 		},
 	} {
+		compat := inCompat(t)
+		if compat == (name == "pgx") {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
+			if compat {
+				testenv.Compat(t)
+			}
 			t.Parallel()
 			dsn := database(t)
 			b, w := open(t, dsn), watch(t, dsn)

@@ -44,6 +44,7 @@ func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // without t
 // of the TTL shortly before. A connection reset alone does not lose leases. At the end, every connection of the pool
 // can be used. Before the next fault, the server has at most two sessions more than the pool has connections.
 func TestASmallPoolIsSharedThroughFaults(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *soak{
 		"pgxpool": func(t *testing.T) *soak { return soakPgx(t) },

@@ -13,12 +13,14 @@ import (
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/memlock"
 )
 
 // A fence.Guard makes a database reject writes of old lease holders. With lib/pq, each call of a Guard returns when the
 // context of the call ends. This holds no matter at which statement of the call the server stops answering.
 func TestASilentServerHoldsNoGuardUpWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	dsn := database(t)
 	locker, err := rowlock.New(memlock.New())

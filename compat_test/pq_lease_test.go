@@ -14,6 +14,7 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/sqllock"
 )
@@ -21,6 +22,7 @@ import (
 // With lib/pq, sqllock keeps the driver contract, even if clients die, are cut off, or lose replies.
 // lib/pq makes this hard: it opens connections without a context, and waits for a reply until the connection ends.
 func TestConformanceOfLeaseRowsWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
 		dsn := database(tb)
@@ -80,6 +82,7 @@ func (l *leaseRows) Expire(ctx context.Context, key driver.Key) error {
 // receives them. A release still reserves the lock for the next waiter in the queue. The waiter finds the reservation
 // by polling. The backend's capabilities say that it polls.
 func TestWaitingForALeaseRowWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	dsn := database(t)
 	direct := open(t, "pgx", dsn)

@@ -18,6 +18,7 @@ import (
 // matter at which statement the server stops answering. After an interrupted Up, the next Up continues where the first
 // one stopped.
 func TestASilentServerHoldsNoMigrationUpWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	up := func(ctx context.Context, db *sql.DB) error { return migrations.Up(ctx, db, migrations.Postgres) }
 	for what, c := range map[string]struct {

@@ -10,12 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/sqllock"
 )
 
 // With lib/pq, leases are renewed and released while the application's transactions use the whole pool.
 // Acquire reports an error if the pool has no free connection.
 func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	db := open(t, "postgres", database(t)+"&connect_timeout=5")
 	db.SetMaxOpenConns(2)
@@ -54,6 +56,7 @@ func TestLeasesOutliveAFullPoolWithPQ(t *testing.T) {
 // With lib/pq, the backend detects whether connection attempts have a timeout. The backend detects this for every way
 // to open a *sql.DB.
 func TestUnboundedConnectsWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	for dsn, warnings := range map[string]int{"postgres://app@db/app": 1, "postgres://app@db/app?connect_timeout=5": 0} {
 		connector, err := pq.NewConnector(dsn)

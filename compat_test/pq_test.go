@@ -24,6 +24,7 @@ import (
 // With lib/pq, package advisory keeps the driver contract for session locks, even if clients die, are cut off,
 // or lose replies.
 func TestConformanceOfAdvisoryWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb) })
 }
@@ -31,6 +32,7 @@ func TestConformanceOfAdvisoryWithPQ(t *testing.T) {
 // lib/pq does not expose its socket, so a holder detects the end of its session only at the next heartbeat. The same locker can then
 // acquire the lock again, with a larger token.
 func TestLossWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	dsn := database(t)
 	direct := open(t, "pgx", dsn)
@@ -58,6 +60,7 @@ func TestLossWithPQ(t *testing.T) {
 // lock stays held by accident. The test cancels Acquire at many different moments, and releases the lock if it was
 // granted.
 func TestDoubtWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	dsn := database(t)
 	direct, db := open(t, "pgx", dsn), open(t, "postgres", dsn)
@@ -80,6 +83,7 @@ func TestDoubtWithPQ(t *testing.T) {
 // Calls of rowlock still return in time, the holder stops trusting its lease within the TTL,
 // and the locker can be closed. The hanging statements end when their connection is closed.
 func TestSilenceWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	direct := database(t)
 	u, err := url.Parse(direct)
@@ -122,6 +126,7 @@ func TestSilenceWithPQ(t *testing.T) {
 // With lib/pq, the backend refuses to lock behind a PgBouncer in transaction mode, of an old or a new version,
 // and leaves no lock held. The lock of InTx, which lasts for one transaction, works.
 func TestTransactionPoolingWithPQ(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	for pooler, fresh := range map[string]func(testing.TB) (pooled, direct string){
 		"pgbouncer": testenv.PgBouncer, "pgbouncer_new": testenv.NewPgBouncer,

@@ -72,6 +72,7 @@ func (f fleet) ready(t *testing.T) *sql.DB {
 // Clients of the older version poll, and no release notifies them. So they acquire the lock less often than the clients
 // of this version.
 func TestRollingUpgrade(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
 		f.ready(t)
@@ -155,6 +156,7 @@ func (r *relay) run(ctx context.Context, t *testing.T, b driver.Backend, count *
 // during that time. On Postgres and SQLite there is one exception: a release reserved the lock for a waiter, and the
 // waiter did not acquire it in time (docs/compatibility.md).
 func TestRollingMinHold(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
 		db := f.ready(t)
@@ -185,6 +187,7 @@ func TestRollingMinHold(t *testing.T) {
 
 // When a client of one version dies, a client of the other version acquires the lock after the lease has expired.
 func TestRollingCrash(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	eachFleet(t, func(t *testing.T, f fleet) {
 		f.ready(t)

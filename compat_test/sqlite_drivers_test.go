@@ -11,6 +11,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/inprocess"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -20,6 +21,7 @@ import (
 // build, and two of them register the same name in database/sql. So each driver has its own build tag, and only `make
 // compat` builds them.
 func TestConformanceOfSQLiteDrivers(t *testing.T) {
+	testenv.Compat(t)
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
 		path := filepath.Join(tb.TempDir(), "locks.db")
 		raw, err := openSQLite(path)

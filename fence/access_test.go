@@ -59,7 +59,7 @@ func TestATableOfAnyName(t *testing.T) {
 // A guard with an invalid option returns an error from Validate and from each call.
 func TestOptionsThatCannotWork(t *testing.T) {
 	t.Parallel()
-	s := engines[4].fresh(t)
+	s := sqliteWAL.fresh(t)
 	lease := s.lease(t, "r")
 	for name, g := range map[string]*fence.Guard{
 		"the database handle is nil": fence.Postgres(nil), "handle is nil": fence.Pgx(nil), "database handle": fence.MySQL(nil), "is nil": fence.SQLite(nil),
@@ -119,7 +119,7 @@ func (s *store) as(t *testing.T, privileges string, onLocks ...string) *sql.DB {
 // If a privilege is missing, the error says so.
 func TestFewPrivilegesAreNeeded(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines[:3] {
+	for _, e := range servers {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			s := e.fresh(t)
@@ -151,7 +151,7 @@ func TestFewPrivilegesAreNeeded(t *testing.T) {
 // A user that may seal may also list and reset. Prune needs DELETE as well, and SELECT on the lock table.
 func TestPrivilegesOfAnOperator(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines[:3] {
+	for _, e := range servers {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			s := e.fresh(t)
@@ -181,7 +181,7 @@ func TestPrivilegesOfAnOperator(t *testing.T) {
 // table.
 func TestFewPrivilegesAreNeededForCheckHeld(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines[:3] {
+	for _, e := range servers {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			s := e.fresh(t)

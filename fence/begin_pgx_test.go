@@ -18,6 +18,9 @@ import (
 // Promise: TxPgx skips up to nine broken connections. It does not repeat a BEGIN that fails for another reason.
 func TestHowOftenTxPgxBegins(t *testing.T) {
 	t.Parallel()
+	s := postgres.fresh(t)
+	lease := s.lease(t, "r")
+	require.NoError(t, s.guard.Seal(t.Context(), lease))
 	undialled := errors.New("the test refuses to dial")
 	broken := func(_ context.Context, conn *pgx.Conn) { _ = conn.PgConn().Conn().Close() }
 	for name, c := range map[string]struct {
@@ -31,10 +34,6 @@ func TestHowOftenTxPgxBegins(t *testing.T) {
 		"no connection is available":           {dial: undialled, begins: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := engines[0].fresh(t)
-			lease := s.lease(t, "r")
-			require.NoError(t, s.guard.Seal(t.Context(), lease))
 			config, err := pgxpool.ParseConfig(s.dsn)
 			require.NoError(t, err)
 			begins := 0
@@ -69,7 +68,7 @@ func TestHowOftenTxPgxBegins(t *testing.T) {
 // once.
 func TestAConnectionThatTheServerHasEndedIsPassedOver(t *testing.T) {
 	t.Parallel()
-	s := engines[0].fresh(t)
+	s := postgres.fresh(t)
 	lease := s.lease(t, "r")
 	require.NoError(t, s.guard.Seal(t.Context(), lease))
 	config, err := pgxpool.ParseConfig(s.dsn)

@@ -118,7 +118,7 @@ func TestTransactionsOfOneHolderDoNotExcludeEachOther(t *testing.T) {
 // and the session's setting is unchanged after the transaction.
 func TestPostgresBoundsAnIdleTransaction(t *testing.T) {
 	t.Parallel()
-	s := engines[0].fresh(t)
+	s := postgres.fresh(t)
 	s.db.SetMaxOpenConns(2)
 	const setting = "SELECT (1000 * extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval))::bigint"
 	limit := func(tx *sql.Tx) (ms int64) {
@@ -152,7 +152,7 @@ func TestPostgresBoundsAnIdleTransaction(t *testing.T) {
 // A guard on a pgx pool seals, checks and rejects a stale holder.
 func TestPgx(t *testing.T) {
 	t.Parallel()
-	s := engines[0].fresh(t)
+	s := postgres.fresh(t)
 	pool, err := pgxpool.New(t.Context(), s.dsn)
 	require.NoError(t, err)
 	defer pool.Close()
@@ -183,10 +183,11 @@ func TestPgx(t *testing.T) {
 
 // Seal and Check work through PgBouncer in transaction mode, and leave no changed setting in a session that other
 // clients use later.
-func TestPgBouncer(t *testing.T) {
+func TestCompatPgBouncer(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	pooled, direct := testenv.PgBouncer(t)
-	s := &store{engine: engines[0], locks: memlock.New()}
+	s := &store{engine: postgres, locks: memlock.New()}
 	s.db = s.open(t, direct)
 	require.NoError(t, migrations.Up(t.Context(), s.db, s.dialect))
 	through := s.open(t, pooled+"&default_query_exec_mode=exec")

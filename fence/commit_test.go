@@ -129,7 +129,7 @@ func TestReleaseOnCommitRunsAgainWhatWasUndone(t *testing.T) {
 // CheckHeldPgx and ReleaseOnCommitPgx work with a guard on a pgx pool.
 func TestCheckHeldAndReleaseOnCommitPgx(t *testing.T) {
 	t.Parallel()
-	s := engines[0].fresh(t)
+	s := postgres.fresh(t)
 	s.keepLocks()
 	pool, err := pgxpool.New(t.Context(), s.dsn)
 	require.NoError(t, err)

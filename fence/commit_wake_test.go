@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
 
@@ -19,34 +18,29 @@ import (
 // A transaction that rolls back does not notify waiters.
 func TestReleaseOnCommitCallsWhoWaits(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
-		s := e.fresh(t)
-		if s.dialect != migrations.Postgres {
-			continue // the other databases do not notify waiters
-		}
-		s.keepLocks()
-		lease := s.sealed(t)
-		woken := make(chan struct{}, 10)
-		waiting := sqllock.Postgres(s.db)
-		stop, err := waiting.Notify(t.Context(), driver.Key{Name: "r"}, func() { woken <- struct{}{} })
-		require.NoError(t, err)
-		s.hears(t, waiting)
-		for len(woken) > 0 {
-			<-woken // a waiter is also woken when its connection begins to listen
-		}
-		wrong := errors.New("wrong")
-		require.ErrorIs(t, s.guard.ReleaseOnCommit(lease.Context(), func(context.Context, *sql.Tx) error { return wrong }), wrong)
-		assert.Empty(t, woken)
-		require.NoError(t, s.guard.ReleaseOnCommit(lease.Context(), func(ctx context.Context, tx *sql.Tx) error { return s.append(ctx, tx, lease) }))
-		select {
-		case <-woken:
-		case <-time.After(20 * time.Second):
-			assert.Fail(t, "no waiter was notified")
-		}
-		assert.Equal(t, int64(1), s.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NULL AND reserved_for = (SELECT id FROM rowlock_lease_waiter)"))
-		stop()
-		waiting.CloseIdle(t.Context())
+	s := postgres.fresh(t)
+	s.keepLocks()
+	lease := s.sealed(t)
+	woken := make(chan struct{}, 10)
+	waiting := sqllock.Postgres(s.db)
+	stop, err := waiting.Notify(t.Context(), driver.Key{Name: "r"}, func() { woken <- struct{}{} })
+	require.NoError(t, err)
+	s.hears(t, waiting)
+	for len(woken) > 0 {
+		<-woken // a waiter is also woken when its connection begins to listen
 	}
+	wrong := errors.New("wrong")
+	require.ErrorIs(t, s.guard.ReleaseOnCommit(lease.Context(), func(context.Context, *sql.Tx) error { return wrong }), wrong)
+	assert.Empty(t, woken)
+	require.NoError(t, s.guard.ReleaseOnCommit(lease.Context(), func(ctx context.Context, tx *sql.Tx) error { return s.append(ctx, tx, lease) }))
+	select {
+	case <-woken:
+	case <-time.After(20 * time.Second):
+		assert.Fail(t, "no waiter was notified")
+	}
+	assert.Equal(t, int64(1), s.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce IS NULL AND reserved_for = (SELECT id FROM rowlock_lease_waiter)"))
+	stop()
+	waiting.CloseIdle(t.Context())
 }
 
 // hears waits until the backend's connection listens, and until the waiters know it.

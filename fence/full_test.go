@@ -15,7 +15,7 @@ import (
 // an error, Lead tries to acquire the lock again.
 func TestAFullDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		if e.dialect == migrations.SQLite { // the tests in compat_test/torture fill the disks of the other databases
 			t.Run(e.name, func(t *testing.T) {
 				t.Parallel()

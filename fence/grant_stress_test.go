@@ -26,7 +26,7 @@ func TestStolenLocksWithSealedGrants(t *testing.T) {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
 			const workers, rounds = 4, 15
-			s := engines[0].fresh(t)
+			s := postgres.fresh(t)
 			u, err := url.Parse(s.dsn)
 			require.NoError(t, err)
 			u.RawQuery += "&default_transaction_isolation=" + url.PathEscape(level)

@@ -42,10 +42,12 @@ type beside struct {
 	sent    *counter
 }
 
-// eachHandle runs the function test with database/sql and with pgx. The handle reaches the database through the proxy.
+// eachHandle runs the function test with pgx, and in a TestCompat with database/sql. The handle reaches the database
+// through the proxy.
 func eachHandle(t *testing.T, test func(t *testing.T, s *store, b beside, proxy *faultproxy.Proxy)) {
 	t.Helper()
 	t.Parallel()
+	onFurtherHandles(t)
 	for name, open := range map[string]func(*testing.T, *pgxpool.Config) beside{
 		"database/sql": func(t *testing.T, config *pgxpool.Config) beside {
 			db := stdlib.OpenDB(*config.ConnConfig)
@@ -65,9 +67,12 @@ func eachHandle(t *testing.T, test func(t *testing.T, s *store, b beside, proxy 
 			}}
 		},
 	} {
+		if (name == "database/sql") != further(t) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := engines[0].fresh(t)
+			s := postgres.fresh(t)
 			u, err := url.Parse(s.dsn)
 			require.NoError(t, err)
 			proxy, err := faultproxy.New(u.Host)
@@ -215,7 +220,7 @@ func (s *seals) Seal(ctx context.Context, lease *rowlock.Lease, resources ...str
 // a guard, Acquire calls Seal after the grant. The token domain is the guard's in all cases.
 func TestWhoseMarksAGrantSeals(t *testing.T) {
 	t.Parallel()
-	s := engines[0].fresh(t)
+	s := postgres.fresh(t)
 	require.NoError(t, migrations.Up(t.Context(), s.db, migrations.Postgres, migrations.Table("another")))
 	locker := lockerOn(t, sqllock.Postgres(s.db))
 	marks := func(table string) int64 {
@@ -239,16 +244,17 @@ func TestWhoseMarksAGrantSeals(t *testing.T) {
 	of(counted)
 	assert.Equal(t, 2, counted.n)
 
-	elsewhere := engines[0].fresh(t)
+	elsewhere := postgres.fresh(t)
 	of(fence.Postgres(elsewhere.db, here))
 	assert.EqualValues(t, 1, elsewhere.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
 }
 
 // A fenced acquire works through a pooler in which the sessions and prepared statements of different clients mix.
-func TestAFencedAcquireThroughAPooler(t *testing.T) {
+func TestCompatAFencedAcquireThroughAPooler(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	clients, direct := testenv.PgBouncer(t)
-	s := &store{engine: engines[0], dsn: direct}
+	s := &store{engine: postgres, dsn: direct}
 	s.db = s.open(t, direct)
 	require.NoError(t, migrations.Up(t.Context(), s.db, migrations.Postgres))
 	db := s.open(t, clients)

@@ -32,6 +32,8 @@ type Guard struct {
 	place   driver.Place // where the marks are stored
 	passing bool         // each check is also recorded for protected tables (option Protected)
 	err     error        // the error of an invalid option, which every call returns
+
+	settleLimit time.Duration // the time limit for finding out the outcome of a commit
 }
 
 var _ rowlock.Sealer = (*Guard)(nil)
@@ -130,7 +132,7 @@ func build(g Guard, opts []Option, open func(sqltable.Table) dialect) *Guard {
 	}
 	g.domain, g.slots = o.domain, new(slots)
 	g.lazy, g.claimed = o.lazy, new(sync.Map)
-	g.passing = o.passing
+	g.passing, g.settleLimit = o.passing, settleLimit
 	if g.db == nil && g.pool == nil {
 		g.err = errors.New("fence: the database handle is nil")
 	}

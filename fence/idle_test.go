@@ -16,7 +16,7 @@ import (
 // Tx does not run the transaction again, because it would idle again.
 func TestATransactionThatIdledTooLong(t *testing.T) {
 	eachLink(t, func(t *testing.T, l *link, _ *rowlock.Lease) {
-		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(6*time.Second))
+		lease := leaseFrom(t, l.locks, "r", rowlock.TTL(3*time.Second))
 		require.NoError(t, l.guard.Seal(t.Context(), lease))
 		for _, atCommit := range []bool{false, true} {
 			runs := 0

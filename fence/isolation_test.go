@@ -188,9 +188,10 @@ func broken(s *store, level sql.IsolationLevel, schedule, pattern string) bool {
 // schedules. These checks allow a stale write, so the test shows that its schedules detect stale writes.
 func TestNoStaleWriteAtAnyIsolationLevel(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
+			s := e.fresh(t)
 			for _, level := range e.scheduled() {
 				for _, p := range patterns {
 					if !slices.Contains(p.on, e.dialect) {
@@ -199,7 +200,7 @@ func TestNoStaleWriteAtAnyIsolationLevel(t *testing.T) {
 					var results []string
 					for _, sch := range schedules {
 						t.Run(fmt.Sprintf("%s/%s/%s", level, p.name, sch.name), func(t *testing.T) {
-							s := e.fresh(t)
+							s := s.again(t)
 							err := sch.run(t, s, level, p)
 							violated := s.violated(t)
 							assert.Equal(t, broken(s, level, sch.name, p.name), violated, "violated; the old holder's error: %v", err)
@@ -232,30 +233,36 @@ func describe(violated bool, err error) string {
 // If a holder's transaction began to read before the holder's own seal, Check returns an ErrRetry,
 // because the snapshot may lack the predecessor's last write.
 func TestASnapshotFromBeforeTheSealIsRefused(t *testing.T) {
-	each(t, func(t *testing.T, s *store) {
-		if s.dialect == migrations.SQLite {
-			return // a transaction that has read keeps a lock on the file, and the seal waits for that transaction
+	t.Parallel()
+	for _, e := range []engine{postgres, mysql, mariadb, mariadbSnapshot} { // on SQLite, the seal waits for a transaction that has read
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			snapshotIsRefused(t, e.fresh(t))
+		})
+	}
+}
+
+func snapshotIsRefused(t *testing.T, s *store) {
+	t.Helper()
+	for _, level := range s.levels {
+		old, newer := s.two(t)
+		tx := s.begin(t, level)
+		var n int64
+		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
+		s.work(t, old)
+		require.NoError(t, s.guard.Seal(t.Context(), newer))
+		err := s.guard.Check(newer.Context(), tx)
+		switch {
+		case level == sql.LevelRepeatableRead,
+			level == sql.LevelSerializable && (s.dialect == migrations.Postgres || s.name == "mariadb-snapshot-isolation"):
+			require.ErrorIs(t, err, fence.ErrRetry, level)
+			require.NotErrorIs(t, err, fence.ErrStale, level)
+		default:
+			require.NoError(t, err, level)
 		}
-		for _, level := range s.levels {
-			old, newer := s.two(t)
-			tx := s.begin(t, level)
-			var n int64
-			require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
-			s.work(t, old)
-			require.NoError(t, s.guard.Seal(t.Context(), newer))
-			err := s.guard.Check(newer.Context(), tx)
-			switch {
-			case level == sql.LevelRepeatableRead,
-				level == sql.LevelSerializable && (s.dialect == migrations.Postgres || s.name == "mariadb-snapshot-isolation"):
-				require.ErrorIs(t, err, fence.ErrRetry, level)
-				require.NotErrorIs(t, err, fence.ErrStale, level)
-			default:
-				require.NoError(t, err, level)
-			}
-			require.NoError(t, tx.Rollback())
-			s.work(t, newer)
-		}
-	})
+		require.NoError(t, tx.Rollback())
+		s.work(t, newer)
+	}
 }
 
 // Without a seal, a shared lock on the mark is not enough: the successor does not see a write that its predecessor

@@ -18,15 +18,6 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// freshLazy returns a store whose guard has the option Lazy.
-func (e engine) freshLazy(t *testing.T) *store {
-	t.Helper()
-	s := e.fresh(t)
-	s.guard = e.guard(s.db, fence.Lazy())
-	s.seals = s.guard
-	return s
-}
-
 // workAt checks, writes and commits in a transaction of the given level. It repeats the transaction while the database
 // rolls it back.
 func (s *store) workAt(ctx context.Context, level sql.IsolationLevel, lease *rowlock.Lease) error {
@@ -148,15 +139,16 @@ func missesAWrite(s *store, level sql.IsolationLevel, schedule string, first boo
 // without its predecessor's last write.
 func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
+			s := e.fresh(t)
 			for _, level := range e.scheduled() {
 				for _, first := range []bool{true, false} {
 					var results []string
 					for _, sch := range lazySchedules {
 						t.Run(fmt.Sprintf("%s/first %v/%s", level, first, sch.name), func(t *testing.T) {
-							s := e.freshLazy(t)
+							s := s.again(t, fence.Lazy())
 							old := s.lease(t, "r")
 							if !first {
 								require.NoError(t, s.workAt(t.Context(), level, old))
@@ -186,11 +178,12 @@ func TestLazyKeepsTheOrderOfWrites(t *testing.T) {
 // All of them succeed, some after an ErrRetry.
 func TestLazyTransactionsOfOneHolder(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
+			s := e.fresh(t)
 			for _, level := range e.levels {
-				s := e.freshLazy(t)
+				s := s.again(t, fence.Lazy())
 				for holds := range 3 {
 					const many = 6
 					lease := s.lease(t, "r")
@@ -218,7 +211,7 @@ func TestALazyRaiseThatIsRolledBack(t *testing.T) {
 			return // a SQLite file has one writer at a time
 		}
 		for _, level := range s.levels {
-			s := s.engine.freshLazy(t)
+			s := s.again(t, fence.Lazy())
 			lease := s.lease(t, "r")
 			first := s.begin(t, level)
 			require.NoError(t, s.guard.Check(lease.Context(), first))

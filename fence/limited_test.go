@@ -33,7 +33,7 @@ func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set f
 func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 	t.Parallel()
 	limits := map[string]string{"postgres": "SET statement_timeout = 50", "mariadb": "SET max_statement_time = 0.05"}
-	for _, e := range engines {
+	for _, e := range servers {
 		if limits[e.name] == "" {
 			continue
 		}
@@ -71,7 +71,7 @@ func TestAStatementLimitDoesNotEndASeal(t *testing.T) {
 // rowlock.ErrUnavailable. After such an error, Lead tries to acquire the lock again.
 func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range servers {
 		settings := map[migrations.Dialect][2]string{
 			migrations.Postgres: {"SET default_transaction_read_only = on", "SET default_transaction_read_only = off"},
 			migrations.MySQL:    {"SET SESSION TRANSACTION READ ONLY", "SET SESSION TRANSACTION READ WRITE"},

@@ -37,18 +37,20 @@ type link struct {
 	tx     func(ctx context.Context, fn func(ctx context.Context, do execute) error) error
 }
 
-// eachLink runs the function test in parallel on every kind of link, or only on the given kinds. For each kind, the
-// counter of the test starts at zero, and the lease has sealed.
+// eachLink runs the function test in parallel on the main handle of each server, or only on the given ones. For each
+// handle, the counter of the test starts at zero, and the lease has sealed. A TestCompat runs it with database/sql on
+// PostgreSQL.
 func eachLink(t *testing.T, test func(t *testing.T, l *link, lease *rowlock.Lease), kinds ...string) {
 	t.Helper()
 	t.Parallel()
+	onFurtherHandles(t)
 	for name, open := range map[string]func(t *testing.T) *link{
-		"postgres": func(t *testing.T) *link { return linked(t, engines[0], (*link).openPostgres) },
-		"pgx":      func(t *testing.T) *link { return linked(t, engines[0], (*link).openPgx) },
-		"mysql":    func(t *testing.T) *link { return linked(t, engines[1], (*link).openMySQL) },
-		"mariadb":  func(t *testing.T) *link { return linked(t, engines[2], (*link).openMySQL) },
+		"postgres": func(t *testing.T) *link { return linked(t, postgres, (*link).openPostgres) },
+		"pgx":      func(t *testing.T) *link { return linked(t, postgres, (*link).openPgx) },
+		"mysql":    func(t *testing.T) *link { return linked(t, mysql, (*link).openMySQL) },
+		"mariadb":  func(t *testing.T) *link { return linked(t, mariadb, (*link).openMySQL) },
 	} {
-		if len(kinds) > 0 && !slices.Contains(kinds, name) {
+		if (name == "postgres") != further(t) || !further(t) && len(kinds) > 0 && !slices.Contains(kinds, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -9,16 +9,12 @@ import (
 	"github.com/rowlock/rowlock/internal/backoff"
 )
 
-const (
-	// settleLimit is the time limit for finding out the outcome of a commit.
-	settleLimit = 10 * time.Second
-	// askLimit is the time limit for one read of the outcome row. It is short, because the read may have to be repeated
-	// on several connections.
-	askLimit = settleLimit / 4
-	// keepOutcomes is the minimum time for which an outcome row is kept after its last commit. If a row were deleted
-	// before Tx reads it, Tx would conclude that nothing was committed.
-	keepOutcomes = 24 * time.Hour
-)
+// keepOutcomes is the minimum time for which an outcome row is kept after its last commit. If a row were deleted
+// before Tx reads it, Tx would conclude that nothing was committed.
+const keepOutcomes = 24 * time.Hour
+
+// settleLimit is the usual time limit for finding out the outcome of a commit.
+const settleLimit = 10 * time.Second
 
 // attempt is one run of a transaction that was begun in database/sql or pgx.
 type attempt struct {
@@ -70,7 +66,7 @@ func (g *Guard) attempt(ctx context.Context, a attempt) error {
 // settle reports whether the transaction of s was committed. It continues after the end of ctx,
 // because the caller has to know the outcome.
 func (g *Guard) settle(ctx context.Context, s slot) (committed bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.settleLimit)
 	defer cancel()
 	var first error
 	for step := firstPause; ; step = min(2*step, longPause) {
@@ -88,7 +84,7 @@ func (g *Guard) settle(ctx context.Context, s slot) (committed bool, err error) 
 }
 
 func (g *Guard) ask(ctx context.Context, s slot) (operation int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, g.settleLimit/4) // short, because several connections may have to be tried
 	defer cancel()
 	return g.dialect.outcome(ctx, s.id)
 }

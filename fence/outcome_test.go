@@ -132,7 +132,7 @@ func TestATransactionThatTheServerKeepsOpen(t *testing.T) {
 
 // If no server answers, Tx returns ErrUnknown, and the guard does not use the outcome row of that transaction again.
 func TestAnOutcomeOfAServerThatIsCutOff(t *testing.T) {
-	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) { outcomeIsUnknown(t, l, lease, false) }, "postgres", "mysql")
+	eachLink(t, func(t *testing.T, l *link, lease *rowlock.Lease) { outcomeIsUnknown(t, l, lease, false) }, "pgx", "mysql")
 }
 
 // If the transaction in doubt stays open on the server, Tx returns ErrUnknown, and does not use its outcome row again.
@@ -142,6 +142,7 @@ func TestAnOutcomeThatIsStillOpen(t *testing.T) {
 
 func outcomeIsUnknown(t *testing.T, l *link, lease *rowlock.Lease, direct bool) {
 	t.Helper()
+	fence.SetSettleLimit(l.guard, 2*time.Second) // the database gives no answer for longer than that
 	ctx, cancel := context.WithTimeout(lease.Context(), 2*time.Second)
 	defer cancel()
 	var began time.Time
@@ -261,7 +262,7 @@ func TestARefusedCommit(t *testing.T) {
 // commit, nothing is committed. After the reader has ended, the transaction is committed once.
 func TestACommitThatFindsTheFileBusy(t *testing.T) {
 	t.Parallel()
-	s := engines[6].fresh(t)
+	s := sqliteJournal.fresh(t)
 	writers := s.open(t, strings.Replace(s.dsn, "busy_timeout(5000)", "busy_timeout(1)", 1))
 	writers.SetMaxOpenConns(1)
 	guard := fence.SQLite(writers)

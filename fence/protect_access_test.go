@@ -40,7 +40,7 @@ func (s *store) application(t *testing.T, privileges string) (db *sql.DB, user s
 // privileges that does not check gets an ErrUnchecked.
 func TestAProtectedTableNeedsNoPrivileges(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines[:3] {
+	for _, e := range servers {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			s := e.fresh(t)
@@ -91,7 +91,7 @@ func TestAnAdministratorPasses(t *testing.T) {
 // the users that may write to rowlock_lease_fence_pass.
 func TestWhoIsAnAdministrator(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines[:3] {
+	for _, e := range servers {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			s := e.fresh(t)
@@ -122,7 +122,7 @@ func TestWhoIsAnAdministrator(t *testing.T) {
 // The trigger's function uses the right fence table, whatever the search path of the writing session is.
 func TestTheFunctionIsSafeFromTheSearchPath(t *testing.T) {
 	t.Parallel()
-	s := engines[0].fresh(t)
+	s := postgres.fresh(t)
 	s.protect(t)
 	lease, newer := s.lease(t, "r"), s.lease(t, "r")
 	require.NoError(t, s.guard.Seal(t.Context(), lease))
@@ -161,7 +161,7 @@ func TestTheFunctionIsSafeFromTheSearchPath(t *testing.T) {
 // A guard on a pgx pool can protect a table, check, and explain the errors of a protected table.
 func TestProtectPgx(t *testing.T) {
 	t.Parallel()
-	s := engines[0].fresh(t)
+	s := postgres.fresh(t)
 	pool, err := pgxpool.New(t.Context(), s.dsn)
 	require.NoError(t, err)
 	defer pool.Close()
@@ -186,10 +186,11 @@ func TestProtectPgx(t *testing.T) {
 }
 
 // Through PgBouncer in transaction mode, a check does not let other clients of the same session write.
-func TestProtectThroughPgBouncer(t *testing.T) {
+func TestCompatProtectThroughPgBouncer(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	pooled, direct := testenv.PgBouncer(t)
-	s := &store{engine: engines[0], locks: memlock.New()}
+	s := &store{engine: postgres, locks: memlock.New()}
 	s.db = s.open(t, direct)
 	require.NoError(t, migrations.Up(t.Context(), s.db, s.dialect))
 	s.exec(t, "CREATE TABLE ledger (id bigserial PRIMARY KEY, token bigint NOT NULL, seen bigint NOT NULL)")

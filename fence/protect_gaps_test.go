@@ -101,7 +101,7 @@ func TestCascadesAndTruncate(t *testing.T) {
 // the owner has dropped the triggers, and writes to a partition under its own name.
 func TestPostgresGaps(t *testing.T) {
 	t.Parallel()
-	s := engines[0].fresh(t)
+	s := postgres.fresh(t)
 	s.protect(t)
 	s.db.SetMaxOpenConns(1)
 	s.exec(t, "SET session_replication_role = replica")

@@ -61,17 +61,18 @@ func protectedWrite(first string) func(context.Context, *store, *sql.Tx, *rowloc
 // themselves.
 func TestTheTriggerAloneIsSafeAtAnyIsolationLevel(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
+			s := e.fresh(t)
 			for _, level := range e.scheduled() {
 				for _, way := range ways {
 					for _, sch := range schedules {
 						t.Run(fmt.Sprintf("%s/%s/%s", level, way.name, sch.name), func(t *testing.T) {
-							s := e.fresh(t)
-							s.guard = e.guard(s.db, fence.Protected())
+							s := s.again(t, fence.Protected())
 							s.exec(t, "INSERT INTO elsewhere VALUES (1)")
 							require.NoError(t, s.guard.Protect(t.Context(), way.table, "r"))
+							defer func() { require.NoError(t, s.guard.Unprotect(t.Context(), way.table)) }()
 							err := sch.run(t, s, level, way.pattern)
 							assert.False(t, s.violated(t), "the old holder's error: %v", err)
 							if err != nil && !errors.Is(err, fence.ErrStale) && !errors.Is(err, fence.ErrRetry) {

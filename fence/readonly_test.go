@@ -79,7 +79,7 @@ func TestAStandbyIsAnErrReadOnly(t *testing.T) {
 // transaction. If the function ignores that error, each of its later writes is committed by itself.
 func TestTxWhoseFunctionIgnoresTheEndOfItsTransaction(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		if e.dialect != migrations.SQLite {
 			continue
 		}

@@ -19,13 +19,27 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// eachGuard runs the function test on every engine in parallel, and on Postgres also with a guard on a pgx pool.
+// eachGuard does the same as each, except that the guard on Postgres uses a pgx pool. A TestCompat runs it with
+// database/sql.
 func eachGuard(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
-	each(t, test)
+	t.Parallel()
+	tested := enginesOf(t)[1:]
+	if further(t) {
+		tested = append([]engine{postgres}, furtherEngines...)
+	}
+	for _, e := range tested {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, e.fresh(t))
+		})
+	}
+	if further(t) {
+		return
+	}
 	t.Run("pgx", func(t *testing.T) {
 		t.Parallel()
-		s := engines[0].fresh(t)
+		s := postgres.fresh(t)
 		pool, err := pgxpool.New(t.Context(), s.dsn)
 		require.NoError(t, err)
 		t.Cleanup(pool.Close)
@@ -286,7 +300,7 @@ func TestAnOperatorsCallThatFails(t *testing.T) {
 func TestAMarkThatCannotBeReadIsAnError(t *testing.T) {
 	t.Parallel()
 	tried := false
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		if e.dialect != migrations.SQLite {
 			continue
 		}

@@ -21,19 +21,26 @@ import (
 
 var orderRow = fence.Row{Table: "orders", Key: "id", Token: "lock_token"}
 
-// withOrder returns a store with one order and no fence table. The lease old has checked the order,
-// so the order's row has its token. The lease newer is the successor of the lease old.
-func (e engine) withOrder(t *testing.T) (s *store, old, newer *rowlock.Lease) {
+// withOrders returns a store with an empty table of orders and no fence table.
+func (e engine) withOrders(t *testing.T) *store {
 	t.Helper()
-	s = e.fresh(t)
+	s := e.fresh(t)
 	s.exec(t, "DROP TABLE rowlock_lease_fence")
 	s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
+	return s
+}
+
+// order replaces the order 7, and empties the ledger. The lease old has checked the order, so the order's row has its
+// token. The lease newer is the successor of the lease old.
+func (s *store) order(t *testing.T) (old, newer *rowlock.Lease) {
+	t.Helper()
+	s.empty(t, "orders", "ledger")
 	s.exec(t, "INSERT INTO orders (id) VALUES (7)")
 	old = s.lease(t, "order-7")
 	tx := s.begin(t, sql.LevelDefault)
 	require.NoError(t, s.guard.CheckRow(old.Context(), tx, orderRow, 7))
 	require.NoError(t, tx.Commit())
-	return s, old, s.lease(t, "order-7")
+	return old, s.lease(t, "order-7")
 }
 
 type rowCheck func(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error
@@ -128,9 +135,10 @@ func (s *store) startSuccessor(t *testing.T, newer *rowlock.Lease, level sql.Iso
 // the same steps lead to a stale write.
 func TestNoStaleWriteBehindCheckRow(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
+			s := e.withOrders(t)
 			for _, level := range e.scheduled() {
 				for _, next := range slices.Compact([]sql.IsolationLevel{sql.LevelDefault, level}) {
 					for name, check := range rowChecks {
@@ -139,7 +147,7 @@ func TestNoStaleWriteBehindCheckRow(t *testing.T) {
 						}
 						for steps, run := range rowSteps {
 							t.Run(fmt.Sprintf("%s then %s/%s/%s", level, next, name, steps), func(t *testing.T) {
-								s, old, newer := e.withOrder(t)
+								old, newer := s.order(t)
 								tx := s.begin(t, level)
 								var wait func() error
 								err := run(t, s, tx, old, check, func() { wait = s.startSuccessor(t, newer, next) })

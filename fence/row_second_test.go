@@ -13,18 +13,17 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// ordersOfTwo returns a store with the orders 1 and 2, whose lines are in the ledger. The lease old has checked the two
-// orders. The lease newer is the successor of the lease old.
-func (e engine) ordersOfTwo(t *testing.T) (s *store, old, newer *rowlock.Lease) {
+// twoOrders replaces the orders 1 and 2, whose lines are in the ledger. The lease old has checked the two orders. The
+// lease newer is the successor of the lease old.
+func (s *store) twoOrders(t *testing.T) (old, newer *rowlock.Lease) {
 	t.Helper()
-	s = e.fresh(t)
-	s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0, n bigint NOT NULL DEFAULT 0)")
+	s.empty(t, "orders", "ledger")
 	s.exec(t, "INSERT INTO orders (id) VALUES (1)")
 	s.exec(t, "INSERT INTO orders (id) VALUES (2)")
 	old = s.lease(t, "orders")
 	s.addLine(t, old, 1, true)
 	s.addLine(t, old, 2, true)
-	return s, old, s.lease(t, "orders")
+	return old, s.lease(t, "orders")
 }
 
 // addLine adds a line to the order id in a transaction of its own. If the parameter counts is true, it also updates the
@@ -62,17 +61,19 @@ func missesALine(s *store, level sql.IsolationLevel, counts bool) bool {
 // REPEATABLE READ there are two exceptions: MySQL, and MariaDB if the older holder has not written the row itself.
 func TestASecondRowThatAnOlderHolderHasJustWritten(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		if e.dialect == migrations.SQLite {
 			continue // a SQLite file has one writer at a time
 		}
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
+			s := e.fresh(t)
+			s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0, n bigint NOT NULL DEFAULT 0)")
 			for _, level := range e.scheduled() {
 				for _, readsBetween := range []bool{false, true} {
 					for _, counts := range []bool{false, true} {
 						what := fmt.Sprintf("%s, reads between: %v, writes the row: %v", level, readsBetween, counts)
-						s, old, newer := e.ordersOfTwo(t)
+						old, newer := s.twoOrders(t)
 						tx := s.begin(t, level)
 						require.NoError(t, s.guard.CheckRow(newer.Context(), tx, orderRow, 1), what)
 						if readsBetween {

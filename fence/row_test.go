@@ -109,7 +109,7 @@ func TestCheckRowNamesWhatIsWrong(t *testing.T) {
 // CheckRow returns an error for a lease without a token.
 func TestCheckRowNeedsAToken(t *testing.T) {
 	t.Parallel()
-	s := engines[4].fresh(t)
+	s := sqliteWAL.fresh(t)
 	s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
 	locker, err := rowlock.New(tokenless{memlock.New()})
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestCheckRowNeedsAToken(t *testing.T) {
 // If the token column is too narrow and truncates tokens, CheckRow returns an error instead of accepting every lease.
 func TestCheckRowRefusesAColumnThatCutsTokensOff(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines[1:3] {
+	for _, e := range servers[1:] {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			s := e.fresh(t)
@@ -164,11 +164,12 @@ func TestCountingChangedRowsRefusesTheNewestHolder(t *testing.T) {
 // MySQL does not detect that, and the next read is out of date. So CheckRow must be the first statement.
 func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines[:3] {
+	for _, e := range servers {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
+			s := e.withOrders(t)
 			for _, level := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelSerializable} {
-				s, old, newer := e.withOrder(t)
+				old, newer := s.order(t)
 				tx := s.begin(t, level)
 				var n int64
 				require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n))
@@ -176,6 +177,7 @@ func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 				err := s.guard.CheckRow(newer.Context(), tx, orderRow, 7)
 				if s.dialect == migrations.Postgres {
 					require.ErrorIs(t, err, fence.ErrRetry)
+					require.NoError(t, tx.Rollback())
 					continue
 				}
 				require.NoError(t, err)
@@ -195,7 +197,8 @@ func TestCheckRowBehindAnOldSnapshot(t *testing.T) {
 // longer than its lease is trusted.
 func TestCheckRowPgx(t *testing.T) {
 	t.Parallel()
-	s, old, newer := engines[0].withOrder(t)
+	s := postgres.withOrders(t)
+	old, newer := s.order(t)
 	pool, err := pgxpool.New(t.Context(), s.dsn)
 	require.NoError(t, err)
 	defer pool.Close()

@@ -139,7 +139,7 @@ func TestAProtectedTableTakesACheckedScript(t *testing.T) {
 // to the time for which the lease is trusted, unless the caller's limit is shorter.
 func TestAScriptOnPostgresNeedsATransaction(t *testing.T) {
 	t.Parallel()
-	s := engines[0].fresh(t)
+	s := postgres.fresh(t)
 	lease := s.lease(t, "r")
 	require.NoError(t, s.guard.Seal(t.Context(), lease))
 	statements, err := s.guard.CheckSQL(lease)
@@ -167,7 +167,7 @@ func TestAScriptOnPostgresNeedsATransaction(t *testing.T) {
 // CheckSQL prints no statement for a lease that has ended, and none for a name that cannot be a resource.
 func TestNoScriptForALeaseThatHasEnded(t *testing.T) {
 	t.Parallel()
-	s := engines[len(engines)-1].fresh(t)
+	s := sqliteWAL.fresh(t)
 	lease := s.lease(t, "r")
 	_, err := s.guard.CheckSQL(nil)
 	require.Error(t, err)

@@ -70,7 +70,7 @@ var (
 // default settings, and sees the same marks.
 func TestSessionSettingsChangeNothing(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines[:3] {
+	for _, e := range servers {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			s := e.fresh(t)

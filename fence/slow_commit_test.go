@@ -18,7 +18,7 @@ import (
 // it would still see the old state and report that nothing was committed.
 func TestACommitToAFileIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		if e.dialect != migrations.SQLite {
 			continue
 		}

@@ -21,7 +21,7 @@ func TestNothingGivenUpLeavesATransactionInThePool(t *testing.T) {
 	if raced {
 		tries, later = 150, 8*time.Microsecond
 	}
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		if e.driver != "sqlite" {
 			continue
 		}
@@ -51,7 +51,7 @@ func TestNothingGivenUpLeavesATransactionInThePool(t *testing.T) {
 // the busy timeout of its connection is restored.
 func TestACheckThatIsCutShortLeavesTheBusyTimeoutAlone(t *testing.T) {
 	t.Parallel()
-	s := engines[4].fresh(t)
+	s := sqliteWAL.fresh(t)
 	db := s.open(t, s.dsn)
 	db.SetMaxOpenConns(1) // so that the test later inspects the same connection
 	guard := fence.SQLite(db)

@@ -29,25 +29,23 @@ var whoWaits = map[string]func(t *testing.T, s *store, old *rowlock.Lease) error
 // (MySQL and MariaDB grant row locks in the order of the requests.)
 func TestASealIsNotOvertakenByLaterChecks(t *testing.T) {
 	t.Parallel()
+	s := postgres.fresh(t)
 	for name, wait := range whoWaits {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := engines[0].fresh(t)
+			s := s.again(t)
 			old := s.lease(t, "r")
 			require.NoError(t, s.guard.Seal(t.Context(), old))
 			s.laterChecksAreRefused(t, old, func() error { return wait(t, s, old) })
 		})
 	}
 	t.Run("Claim", func(t *testing.T) {
-		t.Parallel()
-		s := engines[0].fresh(t)
+		s := s.again(t)
 		old := s.lease(t, "r")
 		require.NoError(t, s.guard.Claim(t.Context(), old))
 		s.laterChecksAreRefused(t, old, func() error { return s.guard.Claim(t.Context(), s.lease(t, "r")) })
 	})
 	t.Run("sealed grant", func(t *testing.T) {
-		t.Parallel()
-		s := engines[0].fresh(t)
+		s := s.again(t)
 		locker := lockerOn(t, sqllock.Postgres(s.db), rowlock.Fenced(s.guard))
 		old, err := locker.Acquire(t.Context(), "r")
 		require.NoError(t, err)

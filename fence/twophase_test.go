@@ -16,7 +16,7 @@ func ownPostgres(t *testing.T) (*testserver.Server, *store) {
 	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{Logf: t.Logf})
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
-	own := engines[0]
+	own := postgres
 	own.dsn = func(*testing.T) string { return server.DSN }
 	return server, own.fresh(t)
 }

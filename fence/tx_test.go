@@ -55,7 +55,7 @@ func TestDoFenced(t *testing.T) {
 // If the database rolls a transaction back, Tx runs it again from the beginning, ten times in all at most.
 func TestTxRunsAgainWhatWasUndone(t *testing.T) {
 	t.Parallel()
-	for _, e := range []engine{engines[0], engines[1], engines[2]} {
+	for _, e := range servers {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			s := e.fresh(t)

@@ -17,7 +17,7 @@ import (
 // (TestTxRunsAgainWhatWasUndone). If the function continues, Tx returns nil.
 func TestATransactionThatTheServerHasEnded(t *testing.T) {
 	t.Parallel()
-	for _, e := range []engine{engines[1], engines[2]} {
+	for _, e := range servers[1:] {
 		require.Equal(t, migrations.MySQL, e.dialect)
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()

@@ -42,6 +42,7 @@ func cases() []testCase {
 		termCases, closureCases, refusalCases, nameCases, cancelCases,
 		inspectorCases, pauseCases, notifierCases, historyCases,
 		severalCases, tickCases, waitingCases, leavingCases, keepingCases, lossCases, partitionCases, doubtCases, closeCases, leftoverCases,
+		restartCases, requestCases, rightCases,
 	)
 }
 

@@ -13,8 +13,9 @@
 // backend's speed.
 //
 // Some cases need a fault that the suite cannot cause itself. A harness can implement optional interfaces that cause
-// such faults: [Crasher] kills a client, [Partitioner] cuts its network, [ReplyDropper] loses a reply, and [Expirer]
-// makes a lease expire now. If the harness lacks such an interface, the suite skips the cases that need it. [Expirer]
+// such faults: [Crasher] kills a client, [Partitioner] cuts its network, [ReplyDropper] loses a reply, [Restarter]
+// restarts the store, [Limited] opens a client without a right, and [Expirer] makes a lease expire now. [Counter] counts
+// requests. If the harness lacks such an interface, the suite skips the cases that need it. [Expirer]
 // is different. Without it, most cases that need an expired lease wait until the lease expires. The suite skips the
 // rest of these cases. If a backend does not keep a promise and its documentation says so, its harness implements
 // [Exempter].

@@ -55,6 +55,28 @@ type ReplyDropper interface {
 	DropReply(b driver.Backend) error
 }
 
+// Restarter is implemented by a harness that can restart the store.
+type Restarter interface {
+	// Restart ends the store as a crash does, and starts it again with the data that it keeps over a crash. It
+	// returns when the store replies to requests again. Connections that were opened before need not work afterwards.
+	// No other case runs meanwhile.
+	Restart(ctx context.Context) error
+}
+
+// Counter is implemented by a harness that can count the requests of a client.
+type Counter interface {
+	// Requests returns how many requests a client has sent to the store since it was opened. What a client sends
+	// before it needs a reply is one request.
+	Requests(b driver.Backend) (int, error)
+}
+
+// Limited is implemented by a harness that can open a client whose account lacks a right.
+type Limited interface {
+	// OpenLimited does the same as Open, but the store denies the client's account one of the rights that a grant
+	// needs. Errors of the client contain the text missing, such as the name of the right or of the table.
+	OpenLimited(ctx context.Context) (b driver.Backend, missing string, err error)
+}
+
 // Exempter is implemented by a harness whose backend declares that it does not keep all promises.
 type Exempter interface {
 	// Exempt returns the names of the cases to skip, each with the reason from the backend's documentation.
@@ -84,5 +106,8 @@ var (
 	crashing     = powerOf[Crasher]("Crasher")
 	partitioning = powerOf[Partitioner]("Partitioner")
 	dropping     = powerOf[ReplyDropper]("ReplyDropper")
+	restarting   = powerOf[Restarter]("Restarter")
+	counted      = powerOf[Counter]("Counter")
+	limited      = powerOf[Limited]("Limited")
 	solitary     = powerOf[Solitary]("Solitary")
 )

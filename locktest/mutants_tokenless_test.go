@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,8 +70,10 @@ func (m *tokenless) Release(ctx context.Context, g driver.Grant) error {
 func TestABackendWithoutTokensPasses(t *testing.T) {
 	t.Parallel()
 	sound := newTokenless(func(b *memlock.Backend) inprocess.Memory { return b })
-	err := usual.check(t.Context(), inprocess.New(sound(memlock.New())), cases(), func(Result) {})
-	require.NotErrorAs(t, err, new(*Failure))
+	synctest.Test(t, func(t *testing.T) {
+		err := usual.check(t.Context(), inprocess.New(sound(memlock.New())), cases(), func(Result) {})
+		require.NotErrorAs(t, err, new(*Failure))
+	})
 }
 
 // undeclared also has no tokens, but declares that it has tokens.

@@ -1,7 +1,6 @@
 package mysqlock
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -12,23 +11,6 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 )
-
-// The method as creates a database user with only the privileges in grants. It returns a function that configures
-// connections for that user.
-func (s *store) as(t *testing.T, grants ...string) func(*mysqldriver.Config) {
-	t.Helper()
-	user := "u" + driver.NewNonce().String()[:8]
-	exec := func(statement string) {
-		_, err := s.raw.Exec(statement)
-		require.NoError(t, err, statement)
-	}
-	exec(fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY 'Secret-1'", user))
-	t.Cleanup(func() { exec(fmt.Sprintf("DROP USER '%s'@'%%'", user)) })
-	for _, g := range grants {
-		exec(fmt.Sprintf("GRANT %s TO '%s'@'%%'", fmt.Sprintf(g, s.schema), user))
-	}
-	return func(c *mysqldriver.Config) { c.User, c.Passwd = user, "Secret-1" }
-}
 
 // Locking needs only the privileges that the manual lists. Prune also needs DELETE, and returns an error
 // if the user lacks it. A user without privileges gets an error that says so, and no lock stays held.

@@ -1,9 +1,6 @@
 package mysqlock
 
 import (
-	"context"
-	"database/sql"
-	"errors"
 	"testing"
 	"time"
 
@@ -65,19 +62,4 @@ func TestAnswerOfAnUnlockIsChecked(t *testing.T) {
 		becomes(t, "the server has ended the session", func() bool { return s.holds(t, "b") == 0 })
 		idle(t, b)
 	})
-}
-
-// unlock releases the lock called name on b's connection. The backend does not know about it.
-func (s *store) unlock(t *testing.T, b *Backend, name string) {
-	t.Helper()
-	se := b.locks.Sessions()[0].(*session)
-	require.NoError(t, se.Take(t.Context()))
-	require.NoError(t, se.Run(t.Context(), nil, func(ctx context.Context) error {
-		var n sql.NullInt64
-		err := se.query(ctx, "unlock", []any{LockName(s.schema, "", name)}, &n)
-		if err == nil && n.Int64 != 1 {
-			err = errors.New("the session did not have the lock")
-		}
-		return err
-	}))
 }

@@ -3,32 +3,44 @@ package mysqlock
 import (
 	"context"
 	"database/sql"
-	"fmt"
+	"strings"
 	"testing"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
-	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/locktest"
-	"github.com/rowlock/rowlock/migrations"
 )
 
 // The backend keeps the driver contract on MySQL and on MariaDB, also when clients die, are cut off, or lose replies.
 func TestConformance(t *testing.T) {
-	t.Parallel()
-	for name, server := range map[string]*network{
-		"mysql":            {fresh: testenv.MySQL},
-		"mariadb":          {fresh: testenv.MariaDB},
+	conforms(t, map[string]*network{
+		"mysql":   {fresh: testenv.MySQL},
+		"mariadb": {fresh: testenv.MariaDB},
+	})
+}
+
+// The backend keeps the driver contract with one session, with interpolated parameters, and without tokens.
+func TestCompatConformance(t *testing.T) {
+	conforms(t, map[string]*network{
 		"one-session":      {fresh: testenv.MariaDB, opts: []Option{Sessions(1)}},
 		"interpolating":    {fresh: testenv.MySQL, params: "interpolateParams=true&clientFoundRows=true"},
 		"mysql-no-token":   {fresh: testenv.MySQL, opts: []Option{NoToken()}},
 		"mariadb-no-token": {fresh: testenv.MariaDB, opts: []Option{NoToken()}},
-	} {
+	})
+}
+
+func conforms(t *testing.T, servers map[string]*network) {
+	t.Helper()
+	t.Parallel()
+	for name, server := range servers {
 		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(t.Name(), "TestCompat") {
+				testenv.Compat(t)
+			}
 			t.Parallel()
 			locktest.Run(t, func(tb testing.TB) locktest.Harness { return server.start(tb) })
 		})
@@ -112,54 +124,4 @@ func (n *network) heard(key driver.Key) <-chan struct{} {
 	closed := make(chan struct{})
 	close(closed)
 	return closed
-}
-
-// store is a new database with the tables, and a separate handle with which the test reads which locks the server
-// holds.
-type store struct {
-	dsn     string
-	mariadb bool
-	raw     *sql.DB
-	schema  string
-}
-
-func newStore(tb testing.TB, fresh func(testing.TB) string) store {
-	tb.Helper()
-	dsn := fresh(tb)
-	raw := openDB(tb, dsn)
-	require.NoError(tb, migrations.Up(context.Background(), raw, migrations.MySQL))
-	config, err := mysqldriver.ParseDSN(dsn)
-	require.NoError(tb, err)
-	s := store{dsn: dsn, raw: raw, schema: config.DBName}
-	require.NoError(tb, raw.QueryRow("SELECT VERSION() LIKE '%MariaDB%'").Scan(&s.mariadb))
-	return s
-}
-
-func openDB(tb testing.TB, dsn string) *sql.DB {
-	tb.Helper()
-	db, err := sql.Open("mysql", dsn)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { _ = db.Close() }) // returns an error because a test has broken connections
-	return db
-}
-
-// holder returns the id of the connection that holds key, or 0. It asks the server on a separate session.
-func (s *store) holder(key driver.Key) (id int64, err error) {
-	err = s.raw.QueryRow("SELECT COALESCE(IS_USED_LOCK(?), 0)", LockName(s.schema, key.Namespace, key.Name)).Scan(&id)
-	return id, err
-}
-
-// kill ends the connection that holds key.
-func (s *store) kill(key driver.Key) error {
-	id, err := s.holder(key)
-	if err != nil || id == 0 {
-		return err
-	}
-	if _, err := s.raw.Exec(fmt.Sprintf("KILL CONNECTION %d", id)); err != nil {
-		return err
-	}
-	for now := id; now == id && err == nil; { // polls, because the server does not notify other clients when a connection ends
-		now, err = s.holder(key)
-	}
-	return err
 }

@@ -13,34 +13,11 @@ import (
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultproxy"
-	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
-	"github.com/rowlock/rowlock/migrations"
 )
-
-// soon is the limit within which the end of a connection must be noticed. The backend checks every 100 ms, but the
-// machine may be busy. The limit is much shorter than a heartbeat interval.
-const soon = 10 * time.Second
 
 // answerLimit is how long a statement may continue when its caller has given up.
 const answerLimit = 250 * time.Millisecond
-
-// The function lost waits until the lease is lost. It checks that the loss happens within the time limit, and for the
-// expected reason.
-func lost(t *testing.T, lease *rowlock.Lease, limit time.Duration, reason rowlock.LostReason) {
-	t.Helper()
-	began := time.Now()
-	select {
-	case <-lease.Context().Done():
-	case <-time.After(limit):
-		require.Fail(t, "the lease is still trusted")
-	}
-	t.Logf("noticed within %s", time.Since(began).Round(time.Millisecond))
-	var lost *rowlock.LostError
-	require.ErrorAs(t, context.Cause(lease.Context()), &lost)
-	assert.Equal(t, reason, lost.Reason)
-	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
-}
 
 // When a connection is killed, its leases are lost long before the next heartbeat.
 // The same locker can then acquire the name again, with a larger token.
@@ -132,17 +109,6 @@ func TestHeartbeatProvesOwnership(t *testing.T) {
 	})
 }
 
-// The function own starts a server that only this test uses.
-func own(t *testing.T, engine string) *testserver.Server {
-	t.Helper()
-	testenv.DSN(t, engine) // skips the test if the server's programs are not installed
-	server, err := testserver.Start(t.Context(), engine, testserver.Options{})
-	require.NoError(t, err)
-	t.Cleanup(server.Stop)
-	require.NoError(t, migrations.Up(t.Context(), openDB(t, server.DSN), migrations.MySQL))
-	return server
-}
-
 func onOwn(t *testing.T, test func(t *testing.T, server *testserver.Server)) {
 	t.Helper()
 	t.Parallel()
@@ -198,6 +164,7 @@ func TestReadOnlyServer(t *testing.T) {
 			_, err := db.ExecContext(limited(t), "SET GLOBAL read_only = "+value)
 			require.NoError(t, err)
 		}
+		t.Cleanup(func() { set("OFF") })
 		b, noTokens := oneSession(openDB(t, server.DSN)), New(openDB(t, server.DSN), NoToken())
 		l := locker(t, b)
 		held, other := acquire(t, l, "a"), acquire(t, l, "b")

@@ -2,9 +2,6 @@ package mysqlock
 
 import (
 	"context"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,27 +11,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/contest"
-	"github.com/rowlock/rowlock/internal/testenv"
 )
-
-// waitFor calls the method Await of b in a goroutine. It returns when the request is in the server's queue.
-func (s *store) waitFor(t *testing.T, ctx context.Context, b *Backend, r driver.Request) (got chan driver.Grant, failed chan error) {
-	t.Helper()
-	got, failed = contest.Queue(ctx, b, r)
-	becomes(t, "the server has a waiter", s.hasWaiter(t))
-	return got, failed
-}
-
-// inGetLock matches the state of a session that waits in GET_LOCK. The words of MySQL and MariaDB differ.
-var inGetLock = regexp.MustCompile("(?i)user.*lock")
-
-func (s *store) hasWaiter(t *testing.T) func() bool {
-	return func() bool {
-		return slices.ContainsFunc(testenv.Sessions(t, s.raw), func(other testenv.Session) bool {
-			return other.Database == s.schema && strings.Contains(other.Statement, "GET_LOCK") && inGetLock.MatchString(other.State)
-		})
-	}
-}
 
 // A waiter in the server's queue gets the lock as soon as the holder releases it. This also holds if the waiter has
 // waited for longer than one wait on the server lasts. The backend then uses the waiter's connection for other locks too.

@@ -146,7 +146,7 @@ func TestHandoverDelayFollowsAnExpiryOnly(t *testing.T) {
 // If many callers acquire a lock at the same moment, exactly one is granted the lock, even if the lock's row does not
 // exist yet. All others are refused without a wait or an error.
 func TestOneOfManyIsGranted(t *testing.T) {
-	eachBackend(t, func(t *testing.T, s *store) {
+	eachSetting(t, func(t *testing.T, s *store) {
 		for _, name := range []string{"unseen", "seen"} {
 			backends := []func() (driver.Grant, error){}
 			for range 2 {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"testing"
-	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -25,57 +24,69 @@ import (
 
 func init() { _ = mysqldriver.SetLogger(&mysqldriver.NopLogger{}) } // without this, the driver would log each connection that the tests cut
 
-// closeIdle closes the connections that b keeps but does not use, as Locker.Close does.
-func closeIdle(b *sqllock.Backend) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	b.CloseIdle(ctx)
+// On the main handle of every database server, a backend keeps the promises of the driver contract, even if clients die,
+// lose the network, or lose replies.
+func TestConformance(t *testing.T) {
+	conforms(t, map[string]*network{
+		"pgx":     {dialect: migrations.Postgres, expire: postgresAge, open: pgxPool, dsn: twice(testenv.Postgres)},
+		"mysql":   {dialect: migrations.MySQL, expire: mysqlAge, open: mysqlPool, dsn: twice(testenv.MySQL)},
+		"mariadb": {dialect: migrations.MySQL, expire: mysqlAge, open: mysqlPool, dsn: twice(testenv.MariaDB)},
+	})
 }
 
-// With every kind of handle and every database server, a backend keeps the promises of the driver contract, even if
-// clients die, lose the network, or lose replies.
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	by := func(driverName string) func(dsn string) (driver.Backend, func(), error) {
-		return func(dsn string) (driver.Backend, func(), error) {
-			db, err := sql.Open(driverName, dsn)
-			b := sqllock.Postgres(db)
-			return b, func() { closeIdle(b); _ = db.Close() }, err
-		}
-	}
-	pgxPool := func(dsn string) (driver.Backend, func(), error) {
-		pool, err := pgxpool.New(context.Background(), dsn)
-		if err != nil {
-			return nil, nil, err
-		}
-		b := sqllock.Pgx(pool)
-		return b, func() { closeIdle(b); pool.Close() }, nil
-	}
-	mysql := func(dsn string) (driver.Backend, func(), error) {
-		db, err := sql.Open("mysql", dsn)
-		b := sqllock.MySQL(db)
-		return b, func() { closeIdle(b); _ = db.Close() }, err
-	}
-	const (
-		postgresAge = "UPDATE rowlock_lease SET expires_at = expires_at - past, held_until = held_until - past FROM " +
-			"(SELECT expires_at - clock_timestamp() AS past FROM rowlock_lease WHERE namespace = $1 AND name = $2) p WHERE namespace = $1 AND name = $2 AND past > interval '0'"
-		mysqlAge = "UPDATE rowlock_lease SET held_until = held_until - INTERVAL GREATEST(0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at)) MICROSECOND, " +
-			"expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)) WHERE namespace = ? AND name = ?"
-	)
-	for name, server := range map[string]*network{
+// With other handles, other drivers and a pooler, a backend keeps the same promises.
+func TestCompatConformance(t *testing.T) {
+	conforms(t, map[string]*network{
 		"postgres":      {dialect: migrations.Postgres, expire: postgresAge, open: by("pgx"), dsn: twice(testenv.Postgres)},
 		"another":       {dialect: migrations.Postgres, expire: postgresAge, open: by(otherdriver.Name), dsn: twice(testenv.Postgres)},
-		"pgx":           {dialect: migrations.Postgres, expire: postgresAge, open: pgxPool, dsn: twice(testenv.Postgres)},
 		"pgbouncer":     {dialect: migrations.Postgres, expire: postgresAge, open: by("pgx"), dsn: testenv.PgBouncer},
 		"pgbouncer-pgx": {dialect: migrations.Postgres, expire: postgresAge, open: pgxPool, dsn: testenv.PgBouncer},
-		"mysql":         {dialect: migrations.MySQL, expire: mysqlAge, open: mysql, dsn: twice(testenv.MySQL)},
-		"mariadb":       {dialect: migrations.MySQL, expire: mysqlAge, open: mysql, dsn: twice(testenv.MariaDB)},
-	} {
+	})
+}
+
+func conforms(t *testing.T, servers map[string]*network) {
+	t.Helper()
+	t.Parallel()
+	for name, server := range servers {
 		t.Run(name, func(t *testing.T) {
+			if inCompat(t) {
+				testenv.Compat(t)
+			}
 			t.Parallel()
 			locktest.Run(t, func(tb testing.TB) locktest.Harness { return server.start(tb) })
 		})
 	}
+}
+
+// These statements make a lease expire.
+const (
+	postgresAge = "UPDATE rowlock_lease SET expires_at = expires_at - past, held_until = held_until - past FROM " +
+		"(SELECT expires_at - clock_timestamp() AS past FROM rowlock_lease WHERE namespace = $1 AND name = $2) p WHERE namespace = $1 AND name = $2 AND past > interval '0'"
+	mysqlAge = "UPDATE rowlock_lease SET held_until = held_until - INTERVAL GREATEST(0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at)) MICROSECOND, " +
+		"expires_at = LEAST(expires_at, UTC_TIMESTAMP(6)) WHERE namespace = ? AND name = ?"
+)
+
+func by(driverName string) func(dsn string) (driver.Backend, func(), error) {
+	return func(dsn string) (driver.Backend, func(), error) {
+		db, err := sql.Open(driverName, dsn)
+		b := sqllock.Postgres(db)
+		return b, func() { closeIdle(b); _ = db.Close() }, err
+	}
+}
+
+func pgxPool(dsn string) (driver.Backend, func(), error) {
+	pool, err := pgxpool.New(context.Background(), dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := sqllock.Pgx(pool)
+	return b, func() { closeIdle(b); pool.Close() }, nil
+}
+
+func mysqlPool(dsn string) (driver.Backend, func(), error) {
+	db, err := sql.Open("mysql", dsn)
+	b := sqllock.MySQL(db)
+	return b, func() { closeIdle(b); _ = db.Close() }, err
 }
 
 func twice(dsn func(testing.TB) string) func(testing.TB) (string, string) {
@@ -167,9 +178,9 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 }
 
 // The SQLite backend keeps the promises of the driver contract. SQLite has no network, so the harness simulates
-// faults inside the process. The test does not run in parallel with others, because a file has one writer and this
-// test uses short leases.
+// faults inside the process.
 func TestConformanceOfSQLite(t *testing.T) {
+	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness {
 		path := url.URL{Path: filepath.Join(tb.TempDir(), "locks.db")}
 		dsn := "file:" + path.EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
@@ -177,7 +188,7 @@ func TestConformanceOfSQLite(t *testing.T) {
 		require.NoError(tb, err)
 		tb.Cleanup(func() { require.NoError(tb, raw.Close()) })
 		require.NoError(tb, migrations.Up(context.Background(), raw, migrations.SQLite))
-		return file{&inprocess.Harness{
+		return &inprocess.Harness{
 			Connect: func() (inprocess.Store, func() error, error) {
 				db, err := sql.Open("sqlite", dsn)
 				return sqllock.SQLite(db), db.Close, err
@@ -187,11 +198,6 @@ func TestConformanceOfSQLite(t *testing.T) {
 					"FROM (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now) WHERE namespace = ? AND name = ? AND expires_at > now", key.Namespace, key.Name)
 				return err
 			},
-		}}
+		}
 	})
 }
-
-// file is a harness for a SQLite file. Because of its method Solitary, the cases of the suite run one after another.
-type file struct{ *inprocess.Harness }
-
-func (file) Solitary() {}

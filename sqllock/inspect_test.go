@@ -8,16 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/sqllock"
 )
-
-func inspect(t *testing.T, b *sqllock.Backend, name string) driver.Status {
-	t.Helper()
-	st, err := b.Inspect(t.Context(), driver.Key{Name: name})
-	require.NoError(t, err)
-	assert.Equal(t, driver.Key{Name: name}, st.Key)
-	return st
-}
 
 // Inspect returns the state, holder, note, token and times of a lock. The times come from the store's clock.
 func TestInspectTellsTheState(t *testing.T) {

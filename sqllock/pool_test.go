@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"net"
-	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,7 +40,8 @@ type smallPool struct {
 // of a proxy.
 type openSmall func(lead func(dsn string) string) *smallPool
 
-// eachSmallPool runs the function test on every kind of handle and server.
+// eachSmallPool runs the function test on the main handle of each server. In a test of "make compat", it runs that
+// function on all other kinds of handles. TestCompatBackends lists the tests that call eachSmallPool.
 func eachSmallPool(t *testing.T, test func(t *testing.T, open openSmall)) {
 	t.Helper()
 	t.Parallel()
@@ -76,7 +75,14 @@ func eachSmallPool(t *testing.T, test func(t *testing.T, open openSmall)) {
 			return smallSQL(t, "mysql", testenv.MariaDB(t), dsn)
 		},
 	} {
+		compat := inCompat(t)
+		if usual := name == "pgxpool" || name == "mysql" || name == "mariadb"; compat == usual {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
+			if compat {
+				testenv.Compat(t)
+			}
 			t.Parallel()
 			test(t, func(lead func(string) string) *smallPool { return open(t, lead) })
 		})
@@ -165,101 +171,6 @@ func (p *smallPool) fill(t *testing.T) (free func()) {
 	return free
 }
 
-// through returns a function that starts a proxy for the server of a DSN, and returns the DSN with the proxy's
-// address.
-func through(t *testing.T, proxy **faultproxy.Proxy) func(string) string {
-	return func(dsn string) string {
-		t.Helper()
-		open := func(target string) string {
-			var err error
-			*proxy, err = faultproxy.New(target)
-			require.NoError(t, err)
-			t.Cleanup((*proxy).Close)
-			return (*proxy).Addr()
-		}
-		if strings.HasPrefix(dsn, "postgres://") {
-			u, err := url.Parse(dsn)
-			require.NoError(t, err)
-			u.Host = open(u.Host)
-			return u.String()
-		}
-		config, err := mysqldriver.ParseDSN(dsn)
-		require.NoError(t, err)
-		config.Addr = open(config.Addr)
-		return config.FormatDSN()
-	}
-}
-
-// renewing is a locker that counts its renewals and failures.
-type renewing struct {
-	*rowlock.Locker
-
-	mu      sync.Mutex
-	renewed map[string]int // the number of renewals since the last reset, by name
-	failed  int            // the number of failures since the last reset
-}
-
-func newRenewing(t *testing.T, b *sqllock.Backend, opts ...rowlock.Option) *renewing {
-	t.Helper()
-	c := &renewing{renewed: map[string]int{}}
-	locker, err := rowlock.New(b, append(opts, rowlock.Tracing(&rowlock.Trace{
-		Renewed: func(e rowlock.RenewedEvent) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.renewed[e.Name]++
-		},
-		RenewalFailed: func(rowlock.RenewalFailedEvent) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.failed++
-		},
-	}))...)
-	require.NoError(t, err)
-	c.Locker = locker
-	t.Cleanup(func() { _ = locker.Close() })
-	return c
-}
-
-func (c *renewing) reset() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.renewed)
-	c.failed = 0
-}
-
-func (c *renewing) failures() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failed
-}
-
-// renews waits until each lease has been renewed the given number of times after the call.
-func (c *renewing) renews(t *testing.T, times int, leases ...*rowlock.Lease) {
-	t.Helper()
-	c.reset()
-	until(t, "the renewal of each lease", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, lease := range leases {
-			require.NoError(t, lease.Err())
-			if c.renewed[lease.Name()] < times {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-func (c *renewing) acquire(t *testing.T, names ...string) (leases []*rowlock.Lease) {
-	t.Helper()
-	for _, name := range names {
-		lease, err := c.Acquire(t.Context(), name)
-		require.NoError(t, err)
-		leases = append(leases, lease)
-	}
-	return leases
-}
-
 // While the application's transactions hold every connection of the pool, leases are renewed and released over one
 // additional connection. Closing the locker closes that connection. The error of an acquire says that the pool has no
 // free connection.
@@ -311,6 +222,7 @@ func TestALostReserveIsReplaced(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		var proxy *faultproxy.Proxy
 		p := open(through(t, &proxy))
+		p.SetIdle(300 * time.Millisecond)
 		locker := newRenewing(t, p.Backend, rowlock.TTL(30*time.Second), rowlock.RenewEvery(200*time.Millisecond))
 		leases := locker.acquire(t, "a", "b")
 		free := p.fill(t)
@@ -335,7 +247,7 @@ func TestALossSaysThatThePoolWasFull(t *testing.T) {
 	eachSmallPool(t, func(t *testing.T, open openSmall) {
 		var proxy *faultproxy.Proxy
 		p := open(through(t, &proxy))
-		locker := newRenewing(t, p.Backend, rowlock.TTL(10*time.Second))
+		locker := newRenewing(t, p.Backend, rowlock.TTL(4*time.Second))
 		p.fill(t)() // opens all connections of the pool
 		lease := locker.acquire(t, "a")[0]
 		proxy.PointAt("127.0.0.1:1") // no server listens at this address; set it before the pool is full, because otherwise a renewal could still connect

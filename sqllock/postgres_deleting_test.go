@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/sqllock"
 )
 
 // beforeEach is a tracer that calls the function do before each statement of a pool.
@@ -45,7 +44,7 @@ func TestPostgresAWaiterBesideARowThatIsBeingDeletedIsWoken(t *testing.T) {
 			pool, err := pgxpool.NewWithConfig(t.Context(), config)
 			require.NoError(t, err)
 			t.Cleanup(pool.Close)
-			b := sqllock.Pgx(pool)
+			b := c.over(pool)
 			key := driver.Key{Name: "job"}
 			holder := c.members[0].backend
 			if own {

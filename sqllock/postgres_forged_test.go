@@ -25,7 +25,7 @@ func newForger(t *testing.T, p *passing) *forger {
 	t.Helper()
 	role := fmt.Sprintf("reader_%d", tables.Add(1))
 	p.exec(t, "CREATE ROLE "+role+" LOGIN")
-	p.exec(t, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+role)
+	p.exec(t, "GRANT SELECT ON rowlock_lease, rowlock_lease_meta, rowlock_lease_waiter TO "+role)
 	conn, err := pgx.Connect(t.Context(), strings.Replace(p.dsn, "://postgres@", "://"+role+"@", 1))
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -34,9 +34,9 @@ func newForger(t *testing.T, p *passing) *forger {
 		require.NoError(t, err)
 	})
 	f := &forger{conn: conn}
-	require.NoError(t, conn.QueryRow(t.Context(), "SELECT channel, id::text FROM rowlock_lease_waiter WHERE nonce = $1::text::uuid", p.request.Nonce.String()).
+	require.NoError(t, conn.QueryRow(t.Context(), p.sql("SELECT channel, id::text FROM rowlock_lease_waiter WHERE nonce = $1::text::uuid"), p.request.Nonce.String()).
 		Scan(&f.channel, &f.id))
-	_, err = conn.Exec(t.Context(), "UPDATE rowlock_lease SET token = token")
+	_, err = conn.Exec(t.Context(), p.sql("UPDATE rowlock_lease SET token = token"))
 	require.ErrorContains(t, err, "permission denied")
 	return f
 }

@@ -26,9 +26,10 @@ func TestPostgresAContextThatEndsIsNoAnswer(t *testing.T) {
 	db, err := sql.Open(otherdriver.Name, dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	db.SetMaxIdleConns(100) // otherwise almost each call would open a new connection, because earlier calls still use theirs
 	b := sqllock.Postgres(db)
-	for i := range 1000 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*4*time.Microsecond)
+	for i := range 400 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*10*time.Microsecond)
 		_, err := b.Acquire(ctx, request(fmt.Sprint("job", i)))
 		cancel()
 		if err != nil {

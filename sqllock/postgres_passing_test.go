@@ -1,6 +1,8 @@
 package sqllock_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -11,56 +13,8 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock"
 )
-
-// passing is a contended lock. Its holder already waits for the lock again, and another process has waited longer.
-type passing struct {
-	*crowd
-
-	holder, waiter *member
-	held           driver.Grant
-	request        driver.Request // the request that the waiter has stored in its row, so that a release may grant it
-	woken          chan struct{}
-}
-
-func newPassing(t *testing.T, held driver.Request) *passing {
-	t.Helper()
-	p := &passing{crowd: newCrowd(t, 2), request: request("job"), woken: make(chan struct{}, 10)}
-	p.holder, p.waiter = p.members[0], p.members[1]
-	p.held = acquire(t, p.holder.backend, held)
-	p.request.Waiting = true
-	listen := func(n int64) {
-		t.Helper()
-		until(t, "both listen", func() bool { return p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE channel <> ''") == n })
-	}
-	for _, b := range p.members { // opens the listening connections now, because opening them later would wake the waiters
-		stop, err := b.backend.Notify(t.Context(), driver.Key{Name: "another"}, func() {})
-		require.NoError(t, err)
-		t.Cleanup(stop)
-	}
-	listen(2)
-	for _, b := range p.members {
-		p.hears(t, b.backend, 1)
-	}
-	for _, b := range []*member{p.waiter, p.holder} {
-		stop, err := b.backend.Notify(t.Context(), p.held.Key, func() {
-			if b == p.waiter {
-				p.woken <- struct{}{}
-			}
-		})
-		require.NoError(t, err)
-		t.Cleanup(stop)
-	}
-	listen(4)
-	assert.True(t, refused(t, p.waiter.backend, p.request).Pending)
-	assert.Equal(t, int64(1), p.int(t, "SELECT count(*) FROM rowlock_lease_waiter WHERE nonce IS NOT NULL"))
-	return p
-}
-
-func (p *passing) holds(t *testing.T, r driver.Request) bool {
-	t.Helper()
-	return p.int(t, "SELECT count(*) FROM rowlock_lease WHERE nonce = '"+r.Nonce.String()+"' AND expires_at > clock_timestamp()") == 1
-}
 
 // A release grants the lock to the request in the waiter's row, and notifies the waiter. The waiter has the lock
 // without sending another acquire.
@@ -184,9 +138,9 @@ func TestPostgresTheSecondWaiterIsWokenWhenTheFirstDoesNotCome(t *testing.T) {
 			c.exec(t, "UPDATE rowlock_lease_waiter SET nonce = NULL") // the release reserves the lock, and grants nothing
 			c.exec(t, "INSERT INTO rowlock_lease_waiter (namespace, name, since, id, channel, alive_until) "+
 				"SELECT namespace, name, min(since) + interval '1 microsecond', gen_random_uuid(), 'rowlock_nobody', now() + interval '1 hour' FROM rowlock_lease_waiter GROUP BY 1, 2")
-			c.exec(t, "CREATE TABLE first AS SELECT id FROM rowlock_lease_waiter ORDER BY since LIMIT 1")
+			c.exec(t, "CREATE TABLE rowlock_lease_first AS SELECT id FROM rowlock_lease_waiter ORDER BY since LIMIT 1")
 			queued := func() int64 {
-				return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter JOIN first USING (id) WHERE callable")
+				return c.int(t, "SELECT count(*) FROM rowlock_lease_waiter JOIN rowlock_lease_first USING (id) WHERE callable")
 			}
 			assert.Equal(t, int64(1), queued())
 			began := time.Now()
@@ -222,8 +176,8 @@ func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 			t.Parallel()
 			p := newPassing(t, request("job"))
 			p.exec(t, c.change)
-			p.exec(t, "CREATE TABLE before AS SELECT * FROM rowlock_lease")
-			p.exec(t, "CREATE TABLE before_waiter AS SELECT * FROM rowlock_lease_waiter")
+			p.exec(t, "CREATE TABLE rowlock_lease_before AS SELECT * FROM rowlock_lease")
+			p.exec(t, "CREATE TABLE rowlock_lease_before_waiter AS SELECT * FROM rowlock_lease_waiter")
 			p.holder.sent.take()
 			p.held.Done = c.tick
 			require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
@@ -235,11 +189,11 @@ func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 			}
 			tx := p.begin(t) // restores the state before the release, to run its statement again
 			for _, s := range []string{
-				"DELETE FROM rowlock_lease", "INSERT INTO rowlock_lease SELECT * FROM before",
-				"DELETE FROM rowlock_lease_waiter", "INSERT INTO rowlock_lease_waiter SELECT * FROM before_waiter",
+				"DELETE FROM rowlock_lease", "INSERT INTO rowlock_lease SELECT * FROM rowlock_lease_before",
+				"DELETE FROM rowlock_lease_waiter", "INSERT INTO rowlock_lease_waiter SELECT * FROM rowlock_lease_before_waiter",
 				"SET LOCAL synchronous_commit = " + c.session,
 			} {
-				_, err := tx.ExecContext(t.Context(), s)
+				_, err := tx.ExecContext(t.Context(), p.sql(s))
 				require.NoError(t, err)
 			}
 			_, err := tx.ExecContext(t.Context(), statement.SQL, statement.Args...)
@@ -251,11 +205,27 @@ func TestPostgresReleaseFlushesWhatItGrants(t *testing.T) {
 	}
 }
 
+// unlisted is a backend whose refusals do not say that a release notifies the waiter. So its waiters poll every 1.5
+// seconds at least. A waiter that relies on notifications polls every 12 to 20 seconds (TestAListedWaiterPollsSeldom in
+// package rowlock).
+type unlisted struct{ *sqllock.Backend }
+
+func (u unlisted) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := u.Backend.Acquire(ctx, r)
+	var held *driver.Held
+	if errors.As(err, &held) {
+		held.Listed = false
+	}
+	return g, err
+}
+
 // If the notification of a grant is lost, the waiter finds with its next poll that it has the lock.
 func TestPostgresALostCallIsFoundByThePoll(t *testing.T) {
 	t.Parallel()
 	p := newPassing(t, request("job"))
-	third := p.join(t, p.dsn)
+	third, err := rowlock.New(unlisted{p.join(t, p.dsn).backend})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, third.Close()) })
 	got := make(chan *rowlock.Lease, 1)
 	go func() {
 		lease, err := third.Acquire(t.Context(), "job")
@@ -268,7 +238,7 @@ func TestPostgresALostCallIsFoundByThePoll(t *testing.T) {
 	_, err = deaf.ExecContext(t.Context(), "SELECT pg_advisory_lock(hashtextextended('elsewhere', 0))")
 	require.NoError(t, err)
 	// The row now names a channel on which no session listens.
-	_, err = deaf.ExecContext(t.Context(), "UPDATE rowlock_lease_waiter SET channel = 'elsewhere', since = '-infinity' WHERE nonce <> '"+p.request.Nonce.String()+"'")
+	_, err = deaf.ExecContext(t.Context(), p.sql("UPDATE rowlock_lease_waiter SET channel = 'elsewhere', since = '-infinity' WHERE nonce <> '"+p.request.Nonce.String()+"'"))
 	require.NoError(t, err)
 	require.NoError(t, p.holder.backend.Release(t.Context(), p.held))
 	granted := p.int(t, "SELECT token FROM rowlock_lease WHERE nonce IS NOT NULL")
@@ -335,7 +305,7 @@ func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 		require.NoError(t, b.Release(t.Context(), g))
 		tx, err = c.members[0].pool.Begin(t.Context())
 		require.NoError(t, err)
-		_, err = tx.Exec(t.Context(), "SELECT FROM rowlock_lease WHERE name = 'job' FOR UPDATE")
+		_, err = tx.Exec(t.Context(), c.sql("SELECT FROM rowlock_lease WHERE name = 'job' FOR UPDATE"))
 		require.NoError(t, err)
 		if refused(t, b, r).Pending {
 			return true
@@ -343,7 +313,7 @@ func TestPostgresWhoComesBackIsGrantedOnce(t *testing.T) {
 		require.NoError(t, tx.Rollback(t.Context()))
 		return false
 	})
-	_, err := tx.Exec(t.Context(), "DELETE FROM rowlock_lease WHERE name = 'job'")
+	_, err := tx.Exec(t.Context(), c.sql("DELETE FROM rowlock_lease WHERE name = 'job'"))
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	g := acquire(t, b, r)
@@ -372,7 +342,7 @@ func TestPostgresACallThatCameBeforeIsNotLost(t *testing.T) {
 		return g
 	}
 	row := func() (id string) {
-		require.NoError(t, c.raw.QueryRowContext(t.Context(), "SELECT coalesce(min(id::text), '') FROM rowlock_lease_waiter WHERE name = 'job' AND holder <> ''").Scan(&id))
+		require.NoError(t, c.raw.QueryRowContext(t.Context(), c.sql("SELECT coalesce(min(id::text), '') FROM rowlock_lease_waiter WHERE name = 'job' AND holder <> ''")).Scan(&id))
 		return id
 	}
 	woken := make(chan struct{}, 10)

@@ -47,19 +47,16 @@ func (s *store) behind(t *testing.T, b *sqllock.Backend, r driver.Request, pid i
 	return done
 }
 
-func eachPostgres(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Backend)) {
+// eachPostgres runs the function test on PostgreSQL, with the engines up to the given kind.
+func eachPostgres(t *testing.T, usual kind, test func(t *testing.T, s *store, b *sqllock.Backend)) {
 	t.Helper()
-	eachSealer(t, func(t *testing.T, s *store, b *sqllock.Backend) {
-		if s.dialect == migrations.Postgres {
-			test(t, s, b)
-		}
-	})
+	eachOf(t, usual, sealer(test), migrations.Postgres)
 }
 
 // A sealed grant also raises the fence mark. It waits for a transaction in which an older holder has checked the mark,
 // whatever the default isolation level is. The lease starts at the end of the wait.
 func TestASealedGrantDrains(t *testing.T) {
-	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+	eachPostgres(t, otherSettings, func(t *testing.T, s *store, b *sqllock.Backend) {
 		old := sealed(t, s, b, sealing())
 		tx, pid := s.checked(t)
 		require.NoError(t, b.Release(t.Context(), old))
@@ -79,7 +76,7 @@ func TestASealedGrantDrains(t *testing.T) {
 // While a sealed grant waits for a transaction, other processes are refused that lock at once. Other locks are
 // granted, sealed, renewed, released, pruned, and granted with a longer TTL than before, without a delay.
 func TestADrainHoldsUpNobodyElse(t *testing.T) {
-	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+	eachPostgres(t, mainHandle, func(t *testing.T, s *store, b *sqllock.Backend) {
 		old := sealed(t, s, b, sealing())
 		tx, pid := s.checked(t)
 		require.NoError(t, b.Release(t.Context(), old))
@@ -112,7 +109,7 @@ func TestADrainHoldsUpNobodyElse(t *testing.T) {
 // If the lock's row was pruned but its name has a fence mark, a sealed grant waits for the transaction that has checked
 // the mark, as it does for a lock with a row. Other locks are not affected.
 func TestASealedGrantOfAPrunedNameDrains(t *testing.T) {
-	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+	eachPostgres(t, mainHandle, func(t *testing.T, s *store, b *sqllock.Backend) {
 		sealed(t, s, b, sealing())
 		tx, pid := s.checked(t)
 		s.exec(t, "DELETE FROM rowlock_lease")
@@ -131,7 +128,7 @@ func TestASealedGrantOfAPrunedNameDrains(t *testing.T) {
 // what the grant waited for, and names the last holder. The fence mark is not raised, and no statement waits any
 // longer.
 func TestADrainIsBounded(t *testing.T) {
-	eachPostgres(t, func(t *testing.T, s *store, b *sqllock.Backend) {
+	eachPostgres(t, mainHandle, func(t *testing.T, s *store, b *sqllock.Backend) {
 		old := sealed(t, s, b, sealing())
 		tx, _ := s.checked(t)
 		require.NoError(t, b.Release(t.Context(), old))
@@ -144,7 +141,7 @@ func TestADrainIsBounded(t *testing.T) {
 		brief.TTL = 200 * time.Millisecond
 		for what, ask := range map[string]func() error{
 			"ctx": func() error {
-				ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second) // a quarter of it remains for the reply
+				ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second) // a quarter of it remains for the reply
 				defer cancel()
 				_, err := b.Acquire(ctx, sealing())
 				return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/sqllock"
 )
 
@@ -134,21 +135,34 @@ func TestPostgresReadersKeepEachOther(t *testing.T) {
 	}
 }
 
-// Readers and writers of four backends compete for one lock. Some of them end without a release, so that their leases
+// Readers and writers of several backends compete for one lock. Some of them end without a release, so that their leases
 // expire. A writer holds the lock alone, and readers that hold it at the same time have one token.
 func TestPostgresReadersThatDieDelayWritersOnly(t *testing.T) {
 	t.Parallel()
+	readersDie(t, 2)
+}
+
+// The same with more backends, and so with more leases that expire.
+func TestCompatPostgresReadersThatDieDelayWritersOnly(t *testing.T) {
+	testenv.Compat(t)
+	t.Parallel()
+	readersDie(t, 4)
+}
+
+// readersDie lets one writer and one reader of each backend end once without a release.
+func readersDie(t *testing.T, backends int) {
+	t.Helper()
 	s := newPostgresTestWithin(t)
 	var h board
 	var wg sync.WaitGroup
-	for i := range 4 {
+	for i := range backends {
 		b := s.open()
 		for j := range 5 {
 			wg.Go(func() {
-				for round := range 12 {
+				for round := range 3 * backends {
 					r := request("job")
 					r.Shared, r.Waits = j > 0, true
-					dies := round == 3*i+j && j < 2 // of each backend, one writer and one reader die once
+					dies := round == 3*i+j && j < 2
 					if dies {
 						r.TTL = time.Second
 					}
@@ -190,6 +204,7 @@ func TestPostgresReadersThatDieDelayWritersOnly(t *testing.T) {
 func TestPostgresReadersAndWritersOfOneProcessWait(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 3)
+	c.hurry()
 	for _, order := range [][]rowlock.Option{{rowlock.Shared(), nil}, {nil, rowlock.Shared()}} {
 		lease, err := c.members[0].Acquire(t.Context(), "job")
 		require.NoError(t, err)
@@ -241,6 +256,7 @@ func TestPostgresReadersAndWritersOfOneProcessWait(t *testing.T) {
 func TestPostgresReleasesWakeReadersAndWriters(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 4)
+	c.hurry()
 	var longest time.Duration
 	for range 5 {
 		reader, err := c.members[0].Acquire(t.Context(), "job", rowlock.Shared())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,7 +16,7 @@ import (
 // Its waiters then use the pool, and no release sends a notification to them.
 func TestPostgresWithoutItsOwnNotificationTheWaiterPolls(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, 1)
+	c := newCrowdAlone(t, 1)
 	role := "silent_" + strings.ReplaceAll(driver.NewNonce().String(), "-", "")
 	c.exec(t, "CREATE ROLE "+role+" LOGIN")
 	t.Cleanup(func() {
@@ -27,6 +28,7 @@ func TestPostgresWithoutItsOwnNotificationTheWaiterPolls(t *testing.T) {
 		c.exec(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON "+table+" TO "+role)
 	}
 	waiter := c.join(t, strings.Replace(c.dsn, "://postgres@", "://"+role+"@", 1)).backend
+	waiter.SetHello(300 * time.Millisecond)
 	assert.True(t, waiter.Capabilities().Wakes, "not known yet")
 	stop, err := waiter.Notify(limited(t), driver.Key{Name: "job"}, func() {})
 	require.NoError(t, err)
@@ -72,7 +74,7 @@ func TestPostgresAWaiterThatReturnsToTheQueuePolls(t *testing.T) {
 	until(t, "the row is locked while it is not in the queue", func() bool { // the listener may put the row back before
 		c.exec(t, "UPDATE rowlock_lease_waiter SET callable = false")
 		var locked int
-		require.NoError(t, tx.QueryRowContext(t.Context(), "WITH l AS (SELECT FROM rowlock_lease_waiter WHERE NOT callable FOR UPDATE) SELECT count(*) FROM l").Scan(&locked))
+		require.NoError(t, tx.QueryRowContext(t.Context(), c.sql("WITH l AS (SELECT FROM rowlock_lease_waiter WHERE NOT callable FOR UPDATE) SELECT count(*) FROM l")).Scan(&locked))
 		return locked == 1
 	})
 	answer := make(chan error, 1)
@@ -81,7 +83,7 @@ func TestPostgresAWaiterThatReturnsToTheQueuePolls(t *testing.T) {
 		answer <- err
 	}()
 	until(t, "the request waits for the row", func() bool {
-		return c.int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH seen %'") == 1
+		return c.int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH seen %\"rowlock_lease\"%'") == 1
 	})
 	require.NoError(t, holder.Release(limited(t), g))
 	require.NoError(t, tx.Commit())

@@ -5,83 +5,18 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/testenv"
-	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
-
-// postgresTest contains a lease table in the shared database, and a backend whose statements are recorded.
-type postgresTest struct {
-	*store
-	*sqllock.Backend
-
-	dsn  string
-	sent *recorder
-}
-
-func newPostgresTest(t *testing.T) *postgresTest {
-	t.Helper()
-	t.Parallel()
-	return newPostgresTestWithin(t)
-}
-
-func newPostgresTestWithin(t *testing.T) *postgresTest {
-	t.Helper()
-	p := &postgresTest{store: postgresStore(t, ""), dsn: sharedDatabase(t, testenv.EnginePostgres), sent: &recorder{}}
-	p.table = fmt.Sprintf("t%d", tables.Add(1))
-	testschema.Install(t, p.raw, migrations.Postgres, migrations.Table(p.table))
-	p.Backend = p.recorded(t, p.dsn)
-	return p
-}
-
-// recorded returns a backend on a pool of one connection, and records its statements in p.
-func (p *postgresTest) recorded(t *testing.T, dsn string) *sqllock.Backend {
-	t.Helper()
-	config, err := pgxpool.ParseConfig(dsn)
-	require.NoError(t, err)
-	config.MaxConns = 1
-	config.ConnConfig.Tracer = p.sent
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	return sqllock.Pgx(pool, sqllock.Table(p.table))
-}
-
-// recorder is a pgx tracer that records the statements that were sent.
-type recorder struct {
-	mu         sync.Mutex
-	statements []pgx.TraceQueryStartData
-}
-
-func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.statements = append(r.statements, data)
-	return ctx
-}
-
-func (r *recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-// take returns the statements that were sent since the last call.
-func (r *recorder) take() []pgx.TraceQueryStartData {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	taken := r.statements
-	r.statements = nil
-	return taken
-}
 
 // A grant, a refusal, a renewal of any number of leases, and a release are one statement each. So each takes one
 // round trip once the statement is prepared.
@@ -247,15 +182,6 @@ func TestPostgresRenewsByPrimaryKey(t *testing.T) {
 	}
 }
 
-func (p *postgresTest) explain(t *testing.T, how string, s pgx.TraceQueryStartData) string {
-	t.Helper()
-	rows, err := session(t, p.dsn).Query(t.Context(), how+" "+s.SQL, s.Args...)
-	require.NoError(t, err)
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return strings.Join(lines, "\n")
-}
-
 // Renewals are heap-only updates: no index is touched, and no page is split.
 func TestPostgresRenewalsAreHeapOnly(t *testing.T) {
 	p := newPostgresTest(t)
@@ -341,11 +267,6 @@ func TestPostgresChoosesItsDurability(t *testing.T) {
 	}
 }
 
-func (p *postgresTest) async(t *testing.T, commit string) *pgx.Conn {
-	t.Helper()
-	return session(t, with(t, p.dsn, "synchronous_commit="+commit))
-}
-
 // If another transaction has inserted the row and not committed, the lock is reported as contended after a moment.
 func TestPostgresDoesNotWaitForAnInsert(t *testing.T) {
 	p := newPostgresTest(t)
@@ -411,11 +332,13 @@ func TestPostgresThatWasNotAskedAppliedNothing(t *testing.T) {
 	}
 
 	p := newPostgresTestWithin(t)
-	p.raw.SetMaxOpenConns(1)
-	tx := p.begin(t)
+	db := openDB(t, p.dsn)
+	db.SetMaxOpenConns(1)
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = sqllock.Postgres(p.raw, sqllock.Table(p.table)).Acquire(ctx, request("job"))
+	_, err = sqllock.Postgres(db, sqllock.Table(p.table)).Acquire(ctx, request("job"))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.True(t, driver.IsNotApplied(err), "waited for a connection only: %v", err)
 	require.NoError(t, tx.Rollback())

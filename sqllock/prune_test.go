@@ -2,9 +2,7 @@ package sqllock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -51,12 +49,9 @@ func TestPruneForgetsWhatIsUnused(t *testing.T) {
 // While Prune continuously deletes every free row, each grant of a name still has a larger token than the grant
 // before. No live lease disappears, and no two leases of a name overlap.
 func TestPruningHurtsNoGrant(t *testing.T) {
-	eachBackend(t, func(t *testing.T, s *store) {
+	eachSetting(t, func(t *testing.T, s *store) {
 		const names, workers = 2, 4
-		rounds := 40
-		if s.oneFile {
-			rounds = 10 // only a few rounds, because each round waits for the writes of all others
-		}
+		rounds := 2 * s.rounds(t)
 		var wg, pruning sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
 		pruner := s.open()
@@ -96,55 +91,4 @@ func TestPruningHurtsNoGrant(t *testing.T) {
 		pruning.Wait()
 		assert.Positive(t, forgotten)
 	})
-}
-
-// history records the grants of one name in their order.
-type history struct {
-	mu            sync.Mutex
-	last, present driver.Token
-}
-
-func (h *history) grant(t *testing.T, token driver.Token) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	assert.Zero(t, h.present, "granted while it was held")
-	assert.Greater(t, token, h.last, "tokens rise")
-	h.last, h.present = token, token
-}
-
-// end records the end of the current grant. It must be called before the release is sent.
-func (h *history) end(t *testing.T, token driver.Token) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	assert.Equal(t, token, h.present)
-	h.present = 0
-}
-
-// insist calls the function ask until the lock is granted. The test fails if that function returns an error that is
-// neither a refusal nor marked NotApplied.
-func insist(t *testing.T, ask func() (driver.Grant, error)) (driver.Grant, bool) {
-	limit := time.Now().Add(3 * time.Minute)
-	for ; time.Now().Before(limit); <-time.After(rand.N(5 * time.Millisecond)) {
-		g, err := ask()
-		if err == nil {
-			return g, true
-		}
-		var h *driver.Held
-		if driver.IsPermanent(err) || !driver.IsNotApplied(err) && !assert.ErrorAs(t, err, &h) {
-			return g, assert.NoError(t, err)
-		}
-	}
-	return driver.Grant{}, assert.Fail(t, "never granted")
-}
-
-// releaseAtLast releases g. A release gives up after a second if other transactions keep locking the row, and the engine
-// then repeats it.
-func releaseAtLast(t *testing.T, b driver.Backend, g driver.Grant) {
-	var err error
-	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); {
-		if err = b.Release(t.Context(), g); err == nil || errors.Is(err, driver.ErrNotHeld) {
-			break
-		}
-	}
-	assert.NoError(t, err)
 }

@@ -103,7 +103,7 @@ func TestAThousandGrantsAreRenewedTogether(t *testing.T) {
 // A renewal does not wait for a row that another transaction has locked. The outcome of that lease is unknown, not
 // lost, and the other leases of the batch are renewed.
 func TestALockedRowIsUnknownAndKeepsNobody(t *testing.T) {
-	eachBackend(t, func(t *testing.T, s *store) {
+	eachSetting(t, func(t *testing.T, s *store) {
 		if s.oneFile {
 			return // SQLite has no row locks
 		}
@@ -122,7 +122,7 @@ func TestALockedRowIsUnknownAndKeepsNobody(t *testing.T) {
 
 // If one grant is renewed twice at the same moment, both renewals succeed.
 func TestRenewalsOfOneGrantDoNotCollide(t *testing.T) {
-	eachBackend(t, func(t *testing.T, s *store) {
+	eachSetting(t, func(t *testing.T, s *store) {
 		g := acquire(t, s.open(), request("job"))
 		var wg sync.WaitGroup
 		for range 3 {

@@ -3,7 +3,6 @@ package sqllock_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,41 +11,6 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
-
-// everyCall calls each method of b that sends a statement, and returns the errors.
-func everyCall(t *testing.T, s *store, b *sqllock.Backend) map[string]error {
-	t.Helper()
-	r := request("job")
-	g := driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: 1, TTL: r.TTL}
-	ctx, calls := t.Context(), map[string]error{}
-	_, calls["acquire"] = b.Acquire(ctx, r)
-	_, calls["renew"] = b.Renew(ctx, []driver.Grant{g})
-	share := g
-	share.Shared = true
-	_, calls["renew a share"] = b.Renew(ctx, []driver.Grant{share})
-	calls["release"] = b.Release(ctx, g)
-	_, calls["list"] = b.List(ctx, "", true)
-	_, calls["inspect"] = b.Inspect(ctx, r.Key)
-	calls["pause"] = b.Pause(ctx, g, driver.NewNonce())
-	calls["force release"] = b.ForceRelease(ctx, r.Key, 1, true)
-	_, calls["prune"] = b.Prune(ctx, time.Hour)
-	tx := s.begin(t)
-	calls["in transaction"] = b.InTx(ctx, tx, "job")
-	require.NoError(t, tx.Rollback())
-	return calls
-}
-
-func outdated(t *testing.T, table string, calls map[string]error) {
-	t.Helper()
-	for call, err := range calls {
-		var schema *sqllock.SchemaError
-		if assert.ErrorAs(t, err, &schema, call) {
-			assert.Equal(t, table, schema.Table, call)
-			assert.Contains(t, err.Error(), "migrate up", call)
-		}
-		assert.True(t, driver.IsPermanent(err), call)
-	}
-}
 
 // If the lease table is missing, the error of every call names the command to run. No call creates a table.
 func TestAMissingTableSaysWhatToDo(t *testing.T) {

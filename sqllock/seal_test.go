@@ -1,8 +1,6 @@
 package sqllock_test
 
 import (
-	"database/sql"
-	"errors"
 	"testing"
 	"time"
 
@@ -13,54 +11,6 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
-
-const domain = "store job"
-
-// sealing returns a request for the lock "job" with Seal set, so that its grant seals.
-func sealing() driver.Request {
-	r := request("job")
-	r.Seal = domain
-	return r
-}
-
-// mark is the fence mark of one resource. It is the zero value if the resource has no row in the fence table.
-type mark struct {
-	token         driver.Token
-	nonce, domain string
-}
-
-func (s *store) mark(t *testing.T, resource string) mark {
-	t.Helper()
-	var m mark
-	err := s.raw.QueryRowContext(t.Context(),
-		s.sql("SELECT token, nonce, domain FROM rowlock_lease_fence WHERE resource = '"+resource+"'")).Scan(&m.token, &m.nonce, &m.domain)
-	if !errors.Is(err, sql.ErrNoRows) {
-		require.NoError(t, err)
-	}
-	return m
-}
-
-// sealed acquires the lock with the request r, and asserts that the grant has sealed.
-func sealed(t *testing.T, s *store, b *sqllock.Backend, r driver.Request) driver.Grant {
-	t.Helper()
-	g, err := b.Acquire(t.Context(), r)
-	require.NoError(t, err)
-	assert.Equal(t, driver.Grant{
-		Key: r.Key, Nonce: r.Nonce, Token: g.Token, TTL: r.TTL, MinHold: r.MinHold, HandoverDelay: r.HandoverDelay, Sealed: true,
-	}, g)
-	assert.Equal(t, mark{g.Token, r.Nonce.String(), r.Seal}, s.mark(t, r.Key.Name))
-	return g
-}
-
-// eachSealer runs the function test on every engine on which a grant can also raise the fence mark.
-func eachSealer(t *testing.T, test func(t *testing.T, s *store, b *sqllock.Backend)) {
-	t.Helper()
-	eachBackend(t, func(t *testing.T, s *store) {
-		if b := s.open(); b.Capabilities().SealsAt != (driver.Place{}) {
-			test(t, s, b)
-		}
-	})
-}
 
 // A sealed grant raises the fence mark of the lock's own name: the first grant does so, each later grant, and a
 // repeated request of the same grant.
@@ -124,14 +74,12 @@ func TestAGrantNeedsNoMark(t *testing.T) {
 
 // On MySQL and MariaDB a grant does not seal: the guard seals with a separate statement.
 func TestMySQLGrantsSealNothing(t *testing.T) {
-	eachBackend(t, func(t *testing.T, s *store) {
-		if s.dialect == migrations.MySQL {
-			b := s.open()
-			assert.Zero(t, b.Capabilities().SealsAt)
-			acquire(t, b, sealing())
-			assert.Zero(t, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
-		}
-	})
+	eachOf(t, mainHandle, func(t *testing.T, s *store) {
+		b := s.open()
+		assert.Zero(t, b.Capabilities().SealsAt)
+		acquire(t, b, sealing())
+		assert.Zero(t, s.int(t, "SELECT count(*) FROM rowlock_lease_fence"))
+	}, migrations.MySQL)
 }
 
 // A sealed grant is refused during the quarantine. A sealed grant first raises longest_ttl_us in the meta row to the

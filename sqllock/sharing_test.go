@@ -11,66 +11,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/sqllock"
 )
-
-// reading returns a request for a share.
-func reading(name string) driver.Request {
-	r := request(name)
-	r.Shared = true
-	return r
-}
-
-// share sends a request for a share that must be granted.
-func share(t *testing.T, b *sqllock.Backend, r driver.Request) driver.Grant {
-	t.Helper()
-	g, err := b.Acquire(t.Context(), r)
-	require.NoError(t, err)
-	assert.Equal(t, driver.Grant{Key: r.Key, Nonce: r.Nonce, Token: g.Token, TTL: r.TTL, Shared: true}, g)
-	require.Positive(t, g.Token)
-	return g
-}
-
-// board records who holds one lock at present. A holder is recorded after its grant and before its release, so two
-// recorded holders have held the lock at the same time.
-type board struct {
-	mu              sync.Mutex
-	readers         int
-	writers         int
-	last            driver.Token // the largest token so far
-	written         driver.Token // the largest token of a writer so far
-	together, joins int          // how many readers there were at once at most, and how often a reader joined others
-}
-
-func (h *board) enter(t *testing.T, g driver.Grant) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	assert.Zero(t, h.writers, "granted beside a writer")
-	if !g.Shared {
-		assert.Zero(t, h.readers, "a writer was granted the lock beside readers")
-		assert.Greater(t, g.Token, h.last, "the token of a writer is larger than all tokens before")
-		h.writers, h.last, h.written = 1, g.Token, g.Token
-		return
-	}
-	assert.Greater(t, g.Token, h.written, "the token of a reader is larger than the tokens of all writers before")
-	assert.GreaterOrEqual(t, g.Token, h.last, "tokens do not fall")
-	if h.readers > 0 {
-		assert.Equal(t, h.last, g.Token, "readers at the same time have one token")
-		h.joins++
-	}
-	h.readers++
-	h.last, h.together = g.Token, max(h.together, h.readers)
-}
-
-func (h *board) leave(g driver.Grant) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if g.Shared {
-		h.readers--
-	} else {
-		h.writers--
-	}
-}
 
 // readAndWrite lets readers and writers of three backends compete for one lock. At first, two readers hold the lock
 // together, so that the test always covers a shared lock. Writers set the field Waits of their requests, as waiters do.
@@ -126,11 +67,8 @@ func readAndWrite(t *testing.T, open func() driver.Backend, rounds int) {
 // readers that hold it at the same time have one token, and the tokens of readers and writers rise in the order of
 // their grants.
 func TestReadersNeverOverlapWriters(t *testing.T) {
-	eachBackend(t, func(t *testing.T, s *store) {
-		rounds := 20
-		if s.oneFile {
-			rounds = 5 // only a few rounds, because each round waits for the writes of all others
-		}
+	eachSetting(t, func(t *testing.T, s *store) {
+		rounds := s.rounds(t)
 		readAndWrite(t, func() driver.Backend { return s.open() }, rounds)
 	})
 }

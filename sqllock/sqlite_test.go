@@ -14,24 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
 )
-
-func newSQLiteTest(t *testing.T) *store {
-	t.Helper()
-	return sqliteTestWith(t, "WAL")
-}
-
-func sqliteTestWith(t *testing.T, mode string) *store {
-	t.Helper()
-	t.Parallel()
-	s := sqliteStore(t, "?_pragma=journal_mode("+mode+")&_pragma=busy_timeout(60000)")
-	s.table = "rowlock_lease"
-	testschema.Install(t, s.raw, migrations.SQLite)
-	return s
-}
 
 // An acquire of a held lock only reads. It needs no write lock, and is refused at once even while another connection
 // writes.
@@ -163,14 +148,6 @@ func TestSQLiteInTxRefusedByAnotherTransaction(t *testing.T) {
 	defer tx.Rollback() //nolint:errcheck // the test ends here
 	err = b.InTx(t.Context(), tx, "job")
 	require.EqualError(t, err, `sqllock: lock "job" in the transaction: locked by another transaction`)
-}
-
-// fileOf returns the path of a store's file.
-func fileOf(t *testing.T, s *store) string {
-	t.Helper()
-	var file string
-	require.NoError(t, s.raw.QueryRowContext(t.Context(), "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file))
-	return "file:" + file
 }
 
 // If the file is read-only, the error says so and is permanent.

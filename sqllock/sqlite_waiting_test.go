@@ -23,43 +23,6 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// waitFor makes b wait for key. It returns a channel that receives a value for each call of wake.
-func waitFor(t *testing.T, b *sqllock.Backend, key driver.Key) (woken chan struct{}, stop func()) {
-	t.Helper()
-	woken = make(chan struct{}, 1)
-	stop, err := b.Notify(t.Context(), key, func() {
-		select {
-		case woken <- struct{}{}:
-		default:
-		}
-	})
-	require.NoError(t, err)
-	t.Cleanup(stop)
-	return woken, stop
-}
-
-// waiting returns a request with Waiting set, as a waiter sends it.
-func waiting(name string) driver.Request {
-	r := request(name)
-	r.Waiting = true
-	return r
-}
-
-func happens(t *testing.T, woken <-chan struct{}, what string) {
-	t.Helper()
-	select {
-	case <-woken:
-	case <-limited(t).Done():
-		require.FailNow(t, "never: "+what)
-	}
-}
-
-// live makes the waiters count as alive for another hour. A release passes over a waiter that has sent nothing for 3 s.
-func (s *store) live(t *testing.T) {
-	t.Helper()
-	s.exec(t, "UPDATE rowlock_lease_waiter SET seen_at = seen_at + 3600000000")
-}
-
 // A release reserves the lock for the waiter that has waited longest. Only that waiter is granted the lock. After one
 // grant, it moves to the end of the queue. During the reservation, a new process and the process that has just released
 // the lock are refused.

@@ -10,11 +10,8 @@ import (
 // Eight goroutines on three pools compete for one lock. No two hold the lock at the same time, each grant has a
 // larger token than the grant before, and every error is *driver.Held.
 func TestGrantsNeverOverlap(t *testing.T) {
-	eachBackend(t, func(t *testing.T, s *store) {
-		rounds := 20
-		if s.oneFile {
-			rounds = 5 // only a few rounds, because each round waits for the writes of all others
-		}
+	eachSetting(t, func(t *testing.T, s *store) {
+		rounds := s.rounds(t)
 		var h history
 		var wg sync.WaitGroup
 		for range 3 {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
+	"github.com/rowlock/rowlock/internal/stdiotimes"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/locktest"
@@ -92,12 +94,20 @@ func open(t require.TestingT, name, dsn string) store {
 	return s
 }
 
+// mainStores are the databases in which "make test" tests the client. The client has the same code for MariaDB as for
+// MySQL, and the statements of both are those of package sqllock.
+var mainStores = []string{"postgres", "mysql"}
+
 // The Python client keeps every promise of the suite that it has operations for.
 func TestConformance(t *testing.T) {
-	t.Parallel()
-	for name := range stores { // one after the other, because each case runs several processes
+	for _, name := range mainStores { // one after the other, because each case runs several processes
 		t.Run(name, func(t *testing.T) { conforms(t, name) })
 	}
+}
+
+func TestCompatConformance(t *testing.T) {
+	testenv.Compat(t)
+	conforms(t, "mariadb")
 }
 
 func conforms(t *testing.T, store string) {
@@ -108,7 +118,8 @@ func conforms(t *testing.T, store string) {
 	defer func() { require.NoError(t, h.CloseAll()) }()
 	var sum stdio.Summary
 	var failed []error
-	_ = stdio.Check(t.Context(), h, func(r locktest.Result) { // its error joins those of the results
+	ctx := stdiotimes.With(t.Context(), stdiotimes.Times{Patience: 20 * time.Second, KeptTTL: 6 * time.Second})
+	_ = stdio.Check(ctx, h, func(r locktest.Result) { // its error joins those of the results
 		sum.Add(r)
 		var not *locktest.NotRun
 		switch {
@@ -136,9 +147,17 @@ func lacks(reason string) bool {
 }
 
 // Each broken client fails the case that checks the promise which it breaks.
-func TestBrokenClientsAreCaught(t *testing.T) {
+func TestBrokenClientsAreCaught(t *testing.T) { brokenAreCaught(t, "postgres") }
+
+func TestCompatBrokenClientsAreCaught(t *testing.T) {
+	testenv.Compat(t)
+	brokenAreCaught(t, "mysql", "mariadb")
+}
+
+func brokenAreCaught(t *testing.T, kinds ...string) {
+	t.Helper()
 	t.Parallel()
-	for kind := range stores {
+	for _, kind := range kinds {
 		url := newStore(t, kind).url
 		for defect, name := range map[string]string{
 			"deadline from the reply":          "program-counts-from-before-the-request",
@@ -154,7 +173,8 @@ func TestBrokenClientsAreCaught(t *testing.T) {
 				require.NoError(t, err)
 				defer func() { require.NoError(t, h.CloseAll()) }()
 				var found *locktest.Failure
-				require.ErrorAs(t, stdio.Check(context.WithoutCancel(t.Context()), h, func(locktest.Result) {}, name), &found)
+				ctx := stdiotimes.With(context.Background(), stdiotimes.Times{Patience: 4 * time.Second, KeptTTL: 6 * time.Second})
+				require.ErrorAs(t, stdio.Check(ctx, h, func(locktest.Result) {}, name), &found)
 				assert.Equal(t, name, found.Case)
 				t.Log(found)
 			})

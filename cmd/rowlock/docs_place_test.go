@@ -13,12 +13,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/internal/testenv"
@@ -171,39 +168,6 @@ func (c *console) server(t *testing.T, scheme, store string) string {
 	return testenv.MySQL(t)
 }
 
-// securedPostgres returns the store address of a Postgres server that has a certificate and rejects clients without
-// TLS.
-func securedPostgres(tb testing.TB, p pair) string {
-	tb.Helper()
-	testenv.DSN(tb, testenv.EnginePostgres)
-	s := startServer(tb, testserver.Postgres)
-	var owner syscall.Stat_t
-	require.NoError(tb, syscall.Stat(filepath.Join(s.Folder, "data", "PG_VERSION"), &owner))
-	for name, from := range map[string]string{"server.crt": p.cert, "server.key": p.key} {
-		text, err := os.ReadFile(from)
-		require.NoError(tb, err)
-		to := filepath.Join(s.Folder, "data", name)
-		require.NoError(tb, os.WriteFile(to, text, 0o600))
-		require.NoError(tb, os.Chown(to, int(owner.Uid), int(owner.Gid)))
-	}
-	require.NoError(tb, os.WriteFile(filepath.Join(s.Folder, "data", "pg_hba.conf"), []byte("hostssl all all all trust\n"), 0o600))
-	conn, err := pgx.Connect(tb.Context(), s.DSN)
-	require.NoError(tb, err)
-	defer conn.Close(context.Background())
-	for _, statement := range []string{"ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()"} {
-		_, err := conn.Exec(tb.Context(), statement)
-		require.NoError(tb, err)
-	}
-	require.Eventually(tb, func() bool {
-		plain, err := pgx.Connect(tb.Context(), s.DSN)
-		if err == nil {
-			_ = plain.Close(context.Background())
-		}
-		return err != nil
-	}, 30*time.Second, 20*time.Millisecond, "it accepts clients without TLS")
-	return "postgres://postgres@" + s.Addr + "/postgres"
-}
-
 // securedMySQL returns the store address of a MySQL server that has a certificate and rejects clients without TLS.
 func securedMySQL(tb testing.TB, p pair) string {
 	tb.Helper()
@@ -232,6 +196,8 @@ func (c *console) modules(t *testing.T) string {
 	require.NoError(t, os.WriteFile(filepath.Join(c.place.dir, "sums"), sums, 0o600))
 	return `grep ^module go.mod >head && cat head ` + c.place.dir + `/needs >go.mod && cp ` + c.place.dir + `/sums go.sum`
 }
+
+func init() { programs["sqlite3"] = sqlite3 } // the consoles of the pages use it
 
 // sqlite3 replaces the program sqlite3. It implements only the features that the pages use.
 func sqlite3() error {

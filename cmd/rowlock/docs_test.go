@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/internal/docs"
+	"github.com/rowlock/rowlock/internal/testenv"
 )
 
 // consoleTimeout limits the time for the commands of one page. Some pages build a program, or use ten servers.
@@ -40,20 +42,58 @@ var notRun = map[string]string{
 	"rowlock demo": "TestScripts and package cli run it, and it takes seconds",
 }
 
-// TestConsolesRun runs every console block of every page, from the top to the bottom of the page, as if a reader pasted
+// slow maps the pages that TestConsolesRun omits to the reason.
+var slow = map[string]string{
+	"docs/tls.md":      "it needs database servers with certificates, which take seconds to start",
+	"docs/tutorial.md": "its last commands need the program that it builds",
+}
+
+// builds matches the commands that build a Go program. TestGoIsCompiled compiles the Go blocks of all pages.
+var builds = regexp.MustCompile(`^go (mod|get|run \.( |$))`)
+
+// TestConsolesRun runs the console blocks of every page, from the top to the bottom of the page, as if a reader pasted
 // it. The commands use SQLite, or a test server in place of the store on the page. Each command must succeed,
 // unless the next command prints its exit code. The output must equal the output on the page, except for numbers,
-// times and names of machines.
+// times and names of machines. This test omits slow pages and commands that build a program.
 func TestConsolesRun(t *testing.T) {
 	t.Parallel()
+	ran := 0
+	for page, c := range consoles(t) {
+		c.steps = slices.DeleteFunc(c.steps, func(s *step) bool { return builds.MatchString(s.command) })
+		if len(c.steps) == 0 || slow[page] != "" || racedPages != nil && !slices.Contains(racedPages, page) {
+			continue
+		}
+		ran += len(c.steps)
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			c.run(t)
+		})
+	}
+	require.NotZero(t, ran)
+}
+
+// TestCompatConsolesRun runs the pages that TestConsolesRun omits, and the pages with a command that TestConsolesRun
+// omits. The pages do not run in parallel, because too many servers would then run at the same time.
+func TestCompatConsolesRun(t *testing.T) {
+	t.Parallel()
+	for page, c := range consoles(t) {
+		if slow[page] != "" || slices.ContainsFunc(c.steps, func(s *step) bool { return builds.MatchString(s.command) }) {
+			t.Run(page, func(t *testing.T) {
+				testenv.Compat(t)
+				c.run(t)
+			})
+		}
+	}
+}
+
+// consoles returns the commands of each page.
+func consoles(t *testing.T) map[string]*console {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	pages, err := docs.Pages(root)
 	require.NoError(t, err)
-	ran := 0
-	if racedPages != nil {
-		pages = racedPages
-	}
+	of := map[string]*console{}
 	for _, page := range pages {
 		blocks, err := docs.Blocks(root, page)
 		require.NoError(t, err)
@@ -61,12 +101,9 @@ func TestConsolesRun(t *testing.T) {
 		for _, b := range blocks {
 			c.add(b)
 		}
-		ran += len(c.steps)
-		if len(c.steps) > 0 {
-			t.Run(page, c.run) // not in parallel, because twenty servers would then run at the same time
-		}
+		of[page] = c
 	}
-	require.NotZero(t, ran)
+	return of
 }
 
 // console contains the commands of one page of the docs. They run in order in one shell.

@@ -89,48 +89,55 @@ func TestDoctorBringsAPostgresUserWithoutRightsToALock(t *testing.T) {
 		admin.paste(t, d)
 		_, d = w.doctor(t, store)
 		assert.Contains(t, d.text(), "this user has all privileges that a lock needs")
-		code, output := w.run(t, "run", "job", "--store", store, "--", "echo", "done")
+		code, output := w.call(t, "run", "job", "--store", store, "--", "echo", "done")
 		assert.Zero(t, code, output)
 		assert.Equal(t, "done\n", output)
 	}
 }
 
-// This test checks the same on MySQL and MariaDB. There a user that has no privilege in a database cannot connect to
-// the database, and does not see its tables.
+// This test checks the same on MySQL. There a user that has no privilege in a database cannot connect to the database,
+// and does not see its tables.
 func TestDoctorBringsAMySQLUserWithoutRightsToALock(t *testing.T) {
 	t.Parallel()
-	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorkplace(t)
-			store := migrated(t, w, fresh(t))
-			admin := newExecutor(t, "mysql", store)
-			admin.db.SetMaxOpenConns(1) // USE applies only to the connection on which it runs
-			var database string
-			require.NoError(t, admin.db.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&database))
-			user := "no-rights-" + strings.TrimPrefix(database, "rowlock_")
-			user = user[:min(len(user), 32)] // MySQL allows user names of 32 characters
-			_, at, found := strings.Cut(store, "@")
-			require.True(t, found)
-			lesser := user + ":s3cret-Of-doctor@" + at
-			for _, of := range []string{lesser, "mysql-getlock:" + lesser} {
-				admin.do(t, "CREATE USER '"+user+"'@'%' IDENTIFIED BY 's3cret-Of-doctor'")
-				_, d := w.doctor(t, of)
-				refuses(t, d)
-				assert.Contains(t, d.text(), "ON rowlock_lease_run TO '"+user+"'@'%';")
+	bringsAMySQLUser(t, testenv.MySQL(t))
+}
 
-				admin.do(t, "GRANT DELETE ON rowlock_lease_run TO '"+user+"'@'%'") // any privilege in the database lets the user connect to it
-				_, d = w.doctor(t, of)
-				refuses(t, d)
-				assert.Contains(t, d.text(), "warning schema: this user may not see whether the tables exist")
-				admin.paste(t, d)
-				_, d = w.doctor(t, of)
-				assert.Contains(t, d.text(), "this user has all privileges that a lock needs")
-				code, output := w.run(t, "run", "job", "--store", of, "--", "echo", "done")
-				assert.Zero(t, code, output)
-				assert.Equal(t, "done\n", output)
-				admin.do(t, "DROP USER '"+user+"'@'%'")
-			}
-		})
+// TestCompatDoctorBringsAMariaDBUserWithoutRightsToALock shows the same on MariaDB.
+func TestCompatDoctorBringsAMariaDBUserWithoutRightsToALock(t *testing.T) {
+	t.Parallel()
+	testenv.Compat(t)
+	bringsAMySQLUser(t, testenv.MariaDB(t))
+}
+
+func bringsAMySQLUser(t *testing.T, store string) {
+	t.Helper()
+	w := newWorkplace(t)
+	migrated(t, w, store)
+	admin := newExecutor(t, "mysql", store)
+	admin.db.SetMaxOpenConns(1) // USE applies only to the connection on which it runs
+	var database string
+	require.NoError(t, admin.db.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&database))
+	user := "no-rights-" + strings.TrimPrefix(database, "rowlock_")
+	user = user[:min(len(user), 32)] // MySQL allows user names of 32 characters
+	_, at, found := strings.Cut(store, "@")
+	require.True(t, found)
+	lesser := user + ":s3cret-Of-doctor@" + at
+	for _, of := range []string{lesser, "mysql-getlock:" + lesser} {
+		admin.do(t, "CREATE USER '"+user+"'@'%' IDENTIFIED BY 's3cret-Of-doctor'")
+		_, d := w.doctor(t, of)
+		refuses(t, d)
+		assert.Contains(t, d.text(), "ON rowlock_lease_run TO '"+user+"'@'%';")
+
+		admin.do(t, "GRANT DELETE ON rowlock_lease_run TO '"+user+"'@'%'") // any privilege in the database lets the user connect to it
+		_, d = w.doctor(t, of)
+		refuses(t, d)
+		assert.Contains(t, d.text(), "warning schema: this user may not see whether the tables exist")
+		admin.paste(t, d)
+		_, d = w.doctor(t, of)
+		assert.Contains(t, d.text(), "this user has all privileges that a lock needs")
+		code, output := w.call(t, "run", "job", "--store", of, "--", "echo", "done")
+		assert.Zero(t, code, output)
+		assert.Equal(t, "done\n", output)
+		admin.do(t, "DROP USER '"+user+"'@'%'")
 	}
 }

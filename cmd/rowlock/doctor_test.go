@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,39 +24,6 @@ import (
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 )
-
-// diagnosis is the output of doctor --json.
-type diagnosis struct {
-	Store              string
-	Problems, Warnings int
-	Findings           []struct{ Severity, Check, Found, Do string }
-}
-
-// doctor runs the command doctor, and checks that the exit code fits the findings. It returns each warning and each
-// problem once, as "severity check". It omits the warning about an unbounded connect, because the addresses of the test
-// servers have no connect timeout. TestDoctorFindsAnUnboundedConnect tests that warning.
-func (w workplace) doctor(tb testing.TB, store string) (found []string, d diagnosis) {
-	tb.Helper()
-	code, output := w.run(tb, "doctor", "--json", "--store", store)
-	require.NoError(tb, json.Unmarshal([]byte(output), &d), output)
-	require.Equal(tb, d.Problems > 0, code != 0, output)
-	for _, f := range d.Findings {
-		if about := f.Severity + " " + f.Check; f.Severity != "ok" && f.Check != "connect" && !slices.Contains(found, about) {
-			found = append(found, about)
-		}
-	}
-	slices.Sort(found)
-	return found, d
-}
-
-// text returns the sentences of all findings as one text.
-func (d diagnosis) text() string {
-	var b strings.Builder
-	for _, f := range d.Findings {
-		b.WriteString(f.Severity + " " + f.Check + ": " + f.Found + " -> " + f.Do + "\n")
-	}
-	return b.String()
-}
 
 // If a store is set up as its page says, doctor finds no problem, in its JSON output and in its text output.
 func TestDoctorFindsNothingWhereNothingIs(t *testing.T) {
@@ -224,28 +190,11 @@ func TestDoctorOnPostgres(t *testing.T) {
 	assert.Contains(t, d.text(), "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
 }
 
-func advisoryOf(dsn string) string {
-	return strings.Replace(dsn, "postgres://", "postgres-advisory://", 1)
-}
-
-func databaseOf(dsn string) string {
-	u, _ := url.Parse(dsn) // cannot fail: the URL comes from the test
-	return strings.Trim(u.Path, "/")
-}
-
-// with sets a parameter of a URL.
-func with(dsn, name, value string) string {
-	u, _ := url.Parse(dsn) // cannot fail: the URL comes from the test
-	query := u.Query()
-	query.Set(name, value)
-	u.RawQuery = query.Encode()
-	return u.String()
-}
-
 // doctor reports a pooler as a problem for session locks. For lease rows it reports a warning, because waiters behind a
 // pooler are not notified.
-func TestDoctorFindsAPooler(t *testing.T) {
+func TestCompatDoctorFindsAPooler(t *testing.T) {
 	t.Parallel()
+	testenv.Compat(t)
 	w := newWorkplace(t)
 	pooled, direct := testenv.PgBouncer(t)
 	migrated(t, w, direct)
@@ -263,54 +212,60 @@ func TestDoctorFindsAPooler(t *testing.T) {
 // the test can set a wrong clock for its own sessions.
 func TestDoctorOnMySQL(t *testing.T) {
 	t.Parallel()
-	for name, fresh := range map[string]func(testing.TB) string{"mysql": testenv.MySQL, "mariadb": testenv.MariaDB} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorkplace(t)
-			const durability = "problem durability"
-			store := fresh(t)
-			only := func(want []string, store string) string {
-				t.Helper()
-				found, d := w.doctor(t, store)
-				found = slices.DeleteFunc(found, func(f string) bool { return f == "warning durability" }) // this warning depends on whether the server has a binary log
-				assert.Equal(t, want, found, d.text())
-				return d.text()
-			}
-			assert.Contains(t, only([]string{durability, "problem schema"}, store), "innodb_flush_log_at_trx_commit=0")
-			only([]string{durability, "problem schema"}, "mysql-getlock:"+store)
-			migrated(t, w, store)
-			only([]string{durability}, store)
-			only([]string{durability}, "mysql-getlock:"+store)
-			separator := "?"
-			if strings.Contains(store, "?") {
-				separator = "&"
-			}
-			assert.Contains(t, only([]string{durability, "warning clock"}, store+separator+"timestamp=1700000000"), "run NTP")
+	doctorOnMySQL(t, testenv.MySQL(t))
+}
 
-			db, err := sql.Open("mysql", store)
-			require.NoError(t, err)
-			defer db.Close()
-			do := func(statement string) {
-				t.Helper()
-				_, err := db.ExecContext(t.Context(), statement)
-				require.NoError(t, err)
-			}
-			var database string
-			require.NoError(t, db.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&database))
-			user := "d" + strings.TrimPrefix(database, "rowlock_")
-			do("CREATE USER " + user + "@'%' IDENTIFIED BY 's3cret-Of-doctor'")
-			defer do("DROP USER " + user + "@'%'")
-			do("GRANT SELECT, INSERT ON " + database + ".rowlock_lease TO " + user)
-			_, at, found := strings.Cut(store, "@")
-			require.True(t, found)
-			lesser := user + ":s3cret-Of-doctor@" + at
-			text := only([]string{durability, "problem privileges", "warning privileges"}, lesser)
-			assert.Contains(t, text, "GRANT UPDATE ON rowlock_lease TO '"+user+"'@'%';")
-			assert.NotContains(t, text, "INSERT ON rowlock_lease TO")
-			do("ALTER TABLE rowlock_lease ENGINE = MyISAM")
-			only([]string{durability, "problem engine"}, store)
-		})
+// TestCompatDoctorOnMariaDB shows the same on MariaDB.
+func TestCompatDoctorOnMariaDB(t *testing.T) {
+	t.Parallel()
+	testenv.Compat(t)
+	doctorOnMySQL(t, testenv.MariaDB(t))
+}
+
+func doctorOnMySQL(t *testing.T, store string) {
+	t.Helper()
+	w := newWorkplace(t)
+	const durability = "problem durability"
+	only := func(want []string, store string) string {
+		t.Helper()
+		found, d := w.doctor(t, store)
+		found = slices.DeleteFunc(found, func(f string) bool { return f == "warning durability" }) // this warning depends on whether the server has a binary log
+		assert.Equal(t, want, found, d.text())
+		return d.text()
 	}
+	assert.Contains(t, only([]string{durability, "problem schema"}, store), "innodb_flush_log_at_trx_commit=0")
+	only([]string{durability, "problem schema"}, "mysql-getlock:"+store)
+	migrated(t, w, store)
+	only([]string{durability}, store)
+	only([]string{durability}, "mysql-getlock:"+store)
+	separator := "?"
+	if strings.Contains(store, "?") {
+		separator = "&"
+	}
+	assert.Contains(t, only([]string{durability, "warning clock"}, store+separator+"timestamp=1700000000"), "run NTP")
+
+	db, err := sql.Open("mysql", store)
+	require.NoError(t, err)
+	defer db.Close()
+	do := func(statement string) {
+		t.Helper()
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	var database string
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&database))
+	user := "d" + strings.TrimPrefix(database, "rowlock_")
+	do("CREATE USER " + user + "@'%' IDENTIFIED BY 's3cret-Of-doctor'")
+	defer do("DROP USER " + user + "@'%'")
+	do("GRANT SELECT, INSERT ON " + database + ".rowlock_lease TO " + user)
+	_, at, found := strings.Cut(store, "@")
+	require.True(t, found)
+	lesser := user + ":s3cret-Of-doctor@" + at
+	text := only([]string{durability, "problem privileges", "warning privileges"}, lesser)
+	assert.Contains(t, text, "GRANT UPDATE ON rowlock_lease TO '"+user+"'@'%';")
+	assert.NotContains(t, text, "INSERT ON rowlock_lease TO")
+	do("ALTER TABLE rowlock_lease ENGINE = MyISAM")
+	only([]string{durability, "problem engine"}, store)
 }
 
 // doctor finds the problems of a SQLite file, and does not change the file.
@@ -480,13 +435,15 @@ func TestDoctorOnEtcd(t *testing.T) {
 	assert.Zero(t, answer.Count, "it writes nothing")
 }
 
-// If a store does not answer, doctor exits with code 69 within its time limit, and prints no password.
-func TestDoctorOfASilentServer(t *testing.T) {
+// If a store does not answer, doctor exits with code 69 within its time limit, and prints no password. This test waits
+// for the time limits of production. TestServerThatHangsIsUnavailable in internal/cli shortens them.
+func TestCompatDoctorOfASilentServer(t *testing.T) {
 	t.Parallel()
 	address := silentServer(t)
 	for _, store := range []string{"postgres://user:secret@" + address + "/db", "mysql://user:secret@" + address + "/db", "redis://user:secret@" + address} {
 		t.Run(strings.SplitN(store, ":", 2)[0], func(t *testing.T) {
 			t.Parallel()
+			testenv.Compat(t)
 			unavailable(t, newWorkplace(t), []string{"doctor", "--store", store})
 		})
 	}

@@ -25,31 +25,40 @@ import (
 // reset is then rejected.
 func TestTheLineThatAnErrorPrintsResets(t *testing.T) {
 	t.Parallel()
+	w := newWorkplace(t)
+	eachResets(t, w, "sqlite:locks.db", "sqlite", filepath.Join(w.dir, "locks.db"), fence.SQLite)
+}
+
+// TestCompatTheLineThatAnErrorPrintsResets shows the same on other databases.
+func TestCompatTheLineThatAnErrorPrintsResets(t *testing.T) {
+	t.Parallel()
 	for name, store := range map[string]struct {
 		driver string
-		dsn    func(t *testing.T, w workplace) (store, dsn string)
+		dsn    func(testing.TB) string
 		guard  func(*sql.DB, ...fence.Option) *fence.Guard
 	}{
-		"sqlite": {"sqlite", func(_ *testing.T, w workplace) (string, string) {
-			return "sqlite:locks.db", filepath.Join(w.dir, "locks.db")
-		}, fence.SQLite},
-		"postgres": {"pgx", func(t *testing.T, _ workplace) (string, string) { dsn := testenv.Postgres(t); return dsn, dsn }, fence.Postgres},
-		"mysql":    {"mysql", func(t *testing.T, _ workplace) (string, string) { dsn := testenv.MySQL(t); return dsn, dsn }, fence.MySQL},
-		"mariadb":  {"mysql", func(t *testing.T, _ workplace) (string, string) { dsn := testenv.MariaDB(t); return dsn, dsn }, fence.MySQL},
+		"postgres": {"pgx", testenv.Postgres, fence.Postgres},
+		"mysql":    {"mysql", testenv.MySQL, fence.MySQL},
+		"mariadb":  {"mysql", testenv.MariaDB, fence.MySQL},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorkplace(t)
-			where, dsn := store.dsn(t, w)
-			w.env = append(w.env, "ROWLOCK_STORE="+migrated(t, w, where))
-			db, err := sql.Open(store.driver, dsn)
-			require.NoError(t, err)
-			defer db.Close()
-			guard := store.guard(db)
-			for _, names := range [][2]string{{"", "nightly"}, {"", "-n"}, {"it's", `two words, "$HOME" \ and ` + "`x`"}, {"-ns", "日本"}} {
-				resets(t, w, guard, names[0], names[1])
-			}
+			testenv.Compat(t)
+			dsn := store.dsn(t)
+			eachResets(t, newWorkplace(t), dsn, store.driver, dsn, store.guard)
 		})
+	}
+}
+
+func eachResets(t *testing.T, w workplace, store, driver, dsn string, guardOf func(*sql.DB, ...fence.Option) *fence.Guard) {
+	t.Helper()
+	w.env = append(w.env, "ROWLOCK_STORE="+migrated(t, w, store))
+	db, err := sql.Open(driver, dsn)
+	require.NoError(t, err)
+	defer db.Close()
+	guard := guardOf(db)
+	for _, names := range [][2]string{{"", "nightly"}, {"", "-n"}, {"it's", `two words, "$HOME" \ and ` + "`x`"}, {"-ns", "日本"}} {
+		resets(t, w, guard, names[0], names[1])
 	}
 }
 

@@ -4,19 +4,16 @@ package main
 
 import (
 	"database/sql"
-	"fmt"
-	"net"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
+
+	"github.com/rowlock/rowlock/internal/testenv"
 )
 
 // hangLimit is how long rowlock may take with a store that hangs: five seconds for a request, five for its repetition,
@@ -24,9 +21,11 @@ import (
 const hangLimit = 45 * time.Second
 
 // If a server accepts connections and never replies, every subcommand reports an unavailable store within hangLimit.
-// rowlock does not start the command that needs the lock, and prints no password.
-func TestServerThatHangsIsUnavailable(t *testing.T) {
+// rowlock does not start the command that needs the lock, and prints no password. This test waits for the time limits of
+// production. TestServerThatHangsIsUnavailable in internal/cli shortens them.
+func TestCompatServerThatHangsIsUnavailable(t *testing.T) {
 	t.Parallel()
+	testenv.Compat(t)
 	address := silentServer(t)
 	var cases sync.WaitGroup // the cases run in parallel, because they only wait
 	for _, store := range []string{
@@ -62,9 +61,11 @@ func TestServerThatHangsIsUnavailable(t *testing.T) {
 	cases.Wait()
 }
 
-// If another program has locked the SQLite file, rowlock reports an unavailable store within hangLimit.
-func TestLockedFileIsUnavailable(t *testing.T) {
+// If another program has locked the SQLite file, rowlock reports an unavailable store within hangLimit. This test waits
+// for the time limits of production. TestLockedFileIsUnavailable in internal/cli shortens them.
+func TestCompatLockedFileIsUnavailable(t *testing.T) {
 	t.Parallel()
+	testenv.Compat(t)
 	w := newWorkplace(t)
 	db, err := sql.Open("sqlite", filepath.Join(w.dir, "locks.db"))
 	require.NoError(t, err)
@@ -73,48 +74,4 @@ func TestLockedFileIsUnavailable(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), "BEGIN EXCLUSIVE")
 	require.NoError(t, err)
 	unavailable(t, w, []string{"run", "job", "--store", "sqlite:locks.db", "--", "touch", "never"})
-}
-
-// unavailable checks that rowlock exits with code 69 within hangLimit, and that rowlock ran no command. The function
-// may run in any goroutine. So if a check fails, unavailable marks the test as failed, and does not end the test.
-func unavailable(tb testing.TB, w workplace, args []string) {
-	start := time.Now()
-	output, err := w.command(tb, hangLimit, "rowlock", args...).CombinedOutput()
-	var exit *exec.ExitError
-	told := fmt.Sprintf("rowlock %s, after %s: %v\n%s", strings.Join(args, " "), time.Since(start), err, output)
-	if assert.ErrorAs(tb, err, &exit, told) {
-		assert.Equal(tb, 69, exit.ExitCode(), told)
-	}
-	assert.NotContains(tb, string(output), "secret")
-	assert.NoFileExists(tb, filepath.Join(w.dir, "never"))
-}
-
-// silentServer returns the address of a server that accepts connections and never replies. The server closes when the
-// test ends.
-func silentServer(tb testing.TB) string {
-	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(tb, err)
-	var mu sync.Mutex
-	var conns []net.Conn
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			conns = append(conns, c)
-			mu.Unlock()
-		}
-	})
-	tb.Cleanup(func() {
-		_ = listener.Close()
-		serving.Wait()
-		for _, c := range conns {
-			_ = c.Close()
-		}
-	})
-	return listener.Addr().String()
 }

@@ -30,6 +30,8 @@ const childVariable = "TEST_CHILD"
 
 var guards = map[string]func(*sql.DB, ...fence.Option) *fence.Guard{"pgx": fence.Postgres, "mysql": fence.MySQL, "sqlite": fence.SQLite}
 
+func init() { programs["child"] = child }
+
 // child is a Go job under "rowlock run". This test binary runs it under the name child. It leaves its process group, so
 // that it outlives a rowlock that is killed. It writes once, and makes the file "ended" when its context ends. Then it
 // executes the commands that it reads from stdin, and writes the outcome of each.
@@ -193,13 +195,18 @@ func (f *family) refuse() {
 	assert.Equal(f.t, 1, n, "only the write that was made under the lock")
 }
 
-func eachFamily(t *testing.T, test func(t *testing.T, kind string)) {
+// eachFamily runs a test on each kind of database but SQLite.
+func eachFamily(t *testing.T, test func(t *testing.T, kind, ttl string)) {
 	t.Helper()
 	t.Parallel()
 	for kind := range inheritors {
+		if kind == "sqlite" {
+			continue
+		}
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			test(t, kind)
+			testenv.Compat(t)
+			test(t, kind, "15s")
 		})
 	}
 }
@@ -207,47 +214,77 @@ func eachFamily(t *testing.T, test func(t *testing.T, kind string)) {
 // If rowlock is suspended for longer than its TTL, the child's context ends before another process can acquire the
 // lock. The child's later writes are refused.
 func TestAChildStopsWhenItsParentIsSuspended(t *testing.T) {
-	eachFamily(t, func(t *testing.T, kind string) {
-		f := newFamily(t, kind, "--ttl=15s")
-		require.NoError(t, f.run.Signal(syscall.SIGSTOP))
-		f.succeed("test -e ended")
-		assert.Contains(t, f.ask("end"), "lost: true")
-		f.refuse()
-		require.NoError(t, f.run.Signal(syscall.SIGCONT))
-		require.NoError(t, f.stdin.Close())
-		require.ErrorContains(t, f.wait(), "exit status 79")
-	})
+	t.Parallel()
+	parentSuspended(t, "sqlite", shortTTL)
+}
+
+// TestCompatAChildStopsWhenItsParentIsSuspended shows the same on other databases.
+func TestCompatAChildStopsWhenItsParentIsSuspended(t *testing.T) { eachFamily(t, parentSuspended) }
+
+func parentSuspended(t *testing.T, kind, ttl string) {
+	t.Helper()
+	f := newFamily(t, kind, "--ttl="+ttl)
+	require.NoError(t, f.run.Signal(syscall.SIGSTOP))
+	f.succeed("test -e ended")
+	assert.Contains(t, f.ask("end"), "lost: true")
+	f.refuse()
+	require.NoError(t, f.run.Signal(syscall.SIGCONT))
+	require.NoError(t, f.stdin.Close())
+	require.ErrorContains(t, f.wait(), "exit status 79")
 }
 
 // If rowlock is killed, a child that outlives it loses its trust at once, and long before another process can acquire
 // the lock. The child's later writes are refused.
 func TestAChildStopsWhenItsParentIsKilled(t *testing.T) {
-	eachFamily(t, func(t *testing.T, kind string) {
-		f := newFamily(t, kind, "--ttl=30s") // rowlock renews the lease before it answers the child, which a slow machine delays; with this TTL it may take 5 s
-		killed := time.Now()
-		require.NoError(t, f.run.Kill())
-		assert.Contains(t, f.ask("end"), "lost: true")
-		assert.Less(t, time.Since(killed), 10*time.Second, "it does not wait for its deadline")
-		f.succeed("test -e ended")
-		f.refuse()
-		require.NoError(t, f.stdin.Close())
-		_ = f.wait() // killed
-	})
+	t.Parallel()
+	parentKilled(t, "sqlite", "")
+}
+
+// TestCompatAChildStopsWhenItsParentIsKilled shows the same on other databases.
+func TestCompatAChildStopsWhenItsParentIsKilled(t *testing.T) { eachFamily(t, parentKilled) }
+
+// parentKilled uses a TTL of 30 s. rowlock renews the lease before it answers the child, which a slow machine delays.
+// With this TTL it may take 5 s.
+func parentKilled(t *testing.T, kind, _ string) {
+	t.Helper()
+	f := newFamily(t, kind, "--ttl=30s")
+	killed := time.Now()
+	require.NoError(t, f.run.Kill())
+	assert.Contains(t, f.ask("end"), "lost: true")
+	assert.Less(t, time.Since(killed), 10*time.Second, "it does not wait for its deadline")
+	f.release(t) // otherwise the next process would wait for the end of the lease
+	f.succeed("test -e ended")
+	f.refuse()
+	require.NoError(t, f.stdin.Close())
+	_ = f.wait() // killed
 }
 
 // If an operator releases the lock by force, another process may acquire it while the child still trusts its lease. The
 // database refuses the child's writes from then on. The child's context ends at the next renewal.
 func TestAChildOfAReleasedLockIsRefused(t *testing.T) {
-	eachFamily(t, func(t *testing.T, kind string) {
-		f := newFamily(t, kind, "--ttl=15s")
-		code, said := f.w.run(t, "release", "nightly", "--live", "--token", f.token)
-		require.Zero(t, code, said)
-		f.succeed("true")
-		f.refuse()
-		assert.Contains(t, f.ask("end"), "lost: true")
-		require.NoError(t, f.stdin.Close())
-		require.ErrorContains(t, f.wait(), "exit status 79")
-	})
+	t.Parallel()
+	lockReleased(t, "sqlite", "15s")
+}
+
+// TestCompatAChildOfAReleasedLockIsRefused shows the same on other databases.
+func TestCompatAChildOfAReleasedLockIsRefused(t *testing.T) { eachFamily(t, lockReleased) }
+
+func lockReleased(t *testing.T, kind, ttl string) {
+	t.Helper()
+	f := newFamily(t, kind, "--ttl="+ttl)
+	f.release(t)
+	f.succeed("true")
+	f.refuse()
+	assert.Contains(t, f.ask("end"), "lost: true")
+	require.NoError(t, f.stdin.Close())
+	require.ErrorContains(t, f.wait(), "exit status 79")
+}
+
+// release ends the lease as an operator does.
+func (f *family) release(t *testing.T) {
+	t.Helper()
+	code, said := f.w.run(t, "release", "nightly", "--live", "--token", f.token)
+	require.Zero(t, code, said)
 }
 
 // A child can release neither the lock nor the trust of its parent. The lock stays held until rowlock releases it.

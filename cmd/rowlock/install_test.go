@@ -17,14 +17,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
 )
 
 const modulePath = "github.com/rowlock/rowlock"
 
 // "go install …/cmd/rowlock@v0.1.0" builds a program that reports v0.1.0. The test publishes this module on its own
 // module proxy, installs the program, and runs rowlock version.
-func TestAnInstalledVersionReportsItself(t *testing.T) {
+func TestCompatAnInstalledVersionReportsItself(t *testing.T) {
 	t.Parallel()
+	testenv.Compat(t)
 	const version = "v0.1.0"
 	proxy, bin := t.TempDir(), t.TempDir()
 	publish(t, proxy, version)

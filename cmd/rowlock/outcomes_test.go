@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
@@ -42,57 +42,60 @@ var ownStores = map[string]func(testing.TB) (store string, servers []*testserver
 	},
 }
 
-// wholeCluster assigns all hash slots to one server, and waits until the server works as a Redis Cluster.
-func wholeCluster(tb testing.TB, addr string) {
-	tb.Helper()
-	node := redis.NewClient(&redis.Options{Addr: addr})
-	defer node.Close()
-	require.NoError(tb, node.ClusterAddSlotsRange(tb.Context(), 0, 16383).Err())
-	require.Eventually(tb, func() bool {
-		facts, err := node.ClusterInfo(tb.Context()).Result()
-		return err == nil && strings.HasPrefix(facts, "cluster_state:ok")
-	}, 30*time.Second, 20*time.Millisecond)
-}
-
 // If the server dies while the command runs, rowlock stops the command before the TTL has passed, and the exit code
 // says that the lock was lost. Until the server runs again, every subcommand reports an unavailable store.
 // After the restart the lock is free.
 func TestServerKilledWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()
-	for name, open := range ownStores {
+	serverKilled(t, "redis", shorterTTL)
+}
+
+// TestCompatServerKilledWhileTheCommandRuns shows the same on other kinds of store.
+func TestCompatServerKilledWhileTheCommandRuns(t *testing.T) {
+	t.Parallel()
+	for name := range ownStores {
+		if name == "redis" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, servers := open(t)
-			w := newWorkplace(t)
-			w.env = append(w.env, "ROWLOCK_STORE="+store)
-			command, end := w.holds(t, "job", "--ttl", "10s", "--wait", "1m", "--", "sh", "-c", `echo $$; read _ <block`)
-
-			for _, server := range servers {
-				server.Kill()
-			}
-			killed := time.Now()
-			code, messages := end()
-			require.Equal(t, 79, code, messages)
-			require.Contains(t, messages, "stopping the command")
-			require.Less(t, time.Since(killed), 30*time.Second)
-			output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+command).CombinedOutput()
-			require.NoError(t, err, "the command is still alive: %s", output)
-
-			for _, args := range [][]string{{"run", "job", "--ttl", "10s", "--", "touch", "never"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
-				code, said := w.run(t, args...)
-				require.Equal(t, 69, code, "%v: %s", args, said)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			for _, server := range servers {
-				require.NoError(t, server.Restart(ctx))
-			}
-			code, said := w.run(t, "run", "job", "--ttl", "10s", "--wait", "1m", "--", "touch", "next")
-			require.Zero(t, code, said)
-			require.NoFileExists(t, filepath.Join(w.dir, "never"))
-			require.FileExists(t, filepath.Join(w.dir, "next"))
+			testenv.Compat(t)
+			serverKilled(t, name, "10s")
 		})
 	}
+}
+
+func serverKilled(t *testing.T, name, ttl string) {
+	t.Helper()
+	store, servers := ownStores[name](t)
+	w := newWorkplace(t)
+	w.env = append(w.env, "ROWLOCK_STORE="+store)
+	command, end := w.holds(t, "job", "--ttl", ttl, "--wait", "1m", "--", "sh", "-c", `echo $$; read _ <block`)
+
+	for _, server := range servers {
+		server.Kill()
+	}
+	killed := time.Now()
+	code, messages := end()
+	require.Equal(t, 79, code, messages)
+	require.Contains(t, messages, "stopping the command")
+	require.Less(t, time.Since(killed), 30*time.Second)
+	output, err := w.command(t, scriptTimeout, "sh", "-c", "! kill -0 "+command).CombinedOutput()
+	require.NoError(t, err, "the command is still alive: %s", output)
+
+	for _, args := range [][]string{{"run", "job", "--ttl", ttl, "--", "touch", "never"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
+		code, said := w.run(t, args...)
+		require.Equal(t, 69, code, "%v: %s", args, said)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, server := range servers {
+		require.NoError(t, server.Restart(ctx))
+	}
+	code, said := w.run(t, "run", "job", "--ttl", ttl, "--wait", "1m", "--", "touch", "next")
+	require.Zero(t, code, said)
+	require.NoFileExists(t, filepath.Join(w.dir, "never"))
+	require.FileExists(t, filepath.Join(w.dir, "next"))
 }
 
 // If a release gets no reply, rowlock exits with a separate code, because the release may or may not have taken effect.

@@ -4,4 +4,4 @@ package main
 
 // racedPages lists the only pages whose consoles run under the race detector. TestScripts and TestSecuredStores run the
 // code that the other pages use.
-var racedPages = []string{"README.md"}
+var racedPages = []string{"docs/sqlite.md"}

@@ -5,9 +5,7 @@ package main
 import (
 	"cmp"
 	"database/sql"
-	"errors"
 	"net/url"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -24,16 +22,17 @@ func TestMissingTableOnServer(t *testing.T) {
 	require.NoError(t, err)
 	u.User = url.UserPassword(u.User.Username(), "secret")
 	w := newWorkplace(t)
-	for _, args := range [][]string{{"run", "job", "--", "touch", "never"}, {"ls"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
-		code, output := w.run(t, append(args[:1:1], append([]string{"--store", u.String()}, args[1:]...)...)...)
+	never := filepath.Join(w.dir, "never")
+	for _, args := range [][]string{{"run", "job", "--", "touch", never}, {"ls"}, {"status", "job"}, {"release", "job", "--token", "1"}} {
+		code, output := w.call(t, append(args[:1:1], append([]string{"--store", u.String()}, args[1:]...)...)...)
 		require.Equal(t, 69, code, output)
 		require.Contains(t, output, `create it with: rowlock migrate up --store "$ROWLOCK_STORE" (`)
 		require.NotContains(t, output, "secret")
 	}
-	require.NoFileExists(t, filepath.Join(w.dir, "never"))
-	code, output := w.run(t, "migrate", "up", "--store", u.String())
+	require.NoFileExists(t, never)
+	code, output := w.call(t, "migrate", "up", "--store", u.String())
 	require.Zero(t, code, output)
-	code, output = w.run(t, "run", "job", "--store", u.String(), "--", "true")
+	code, output = w.call(t, "run", "job", "--store", u.String(), "--", "true")
 	require.Zero(t, code, output)
 }
 
@@ -78,31 +77,17 @@ func TestFileWithSpecialName(t *testing.T) {
 	require.FileExists(t, filepath.Join(w.dir, "50% off?#&.db"))
 }
 
-// run runs rowlock with args until it ends, and returns its exit code, and its stdout and stderr as one text.
-func (w workplace) run(tb testing.TB, args ...string) (int, string) {
-	tb.Helper()
-	output, err := w.command(tb, scriptTimeout, "rowlock", args...).CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		require.NoError(tb, err, "%s", output)
-	}
-	if exit != nil {
-		return exit.ExitCode(), string(output)
-	}
-	return 0, string(output)
-}
-
 // If a user's own migrations have created the tables, "rowlock run" uses the tables. "rowlock migrate" does not change
 // the tables, and its message says that other migrations have created them.
 func TestTablesOfOtherMigrations(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	for driver, at := range map[string][2]string{
-		"sqlite": {filepath.Join(w.dir, "made.db"), "sqlite:made.db"},
+		"sqlite": {filepath.Join(w.dir, "made.db"), "sqlite:" + filepath.Join(w.dir, "made.db")},
 		"pgx":    {testenv.Postgres(t)},
 	} {
 		store := cmp.Or(at[1], at[0])
-		code, script := w.run(t, "migrate", "print", "--store", store)
+		code, script := w.call(t, "migrate", "print", "--store", store)
 		require.Zero(t, code, script)
 		db, err := sql.Open(driver, at[0])
 		require.NoError(t, err)
@@ -110,12 +95,12 @@ func TestTablesOfOtherMigrations(t *testing.T) {
 		_, err = db.ExecContext(t.Context(), script)
 		require.NoError(t, err)
 
-		code, output := w.run(t, "run", "job", "--store", store, "--", "true")
+		code, output := w.call(t, "run", "job", "--store", store, "--", "true")
 		require.Zero(t, code, output)
-		_, output = w.run(t, "doctor", "--store", store)
+		_, output = w.call(t, "doctor", "--store", store)
 		require.Regexp(t, `(?m)^ok +schema .*which migrations were applied is unknown`, output)
 		for _, verb := range []string{"up", "down", "status"} {
-			code, output = w.run(t, "migrate", verb, "--store", store)
+			code, output = w.call(t, "migrate", verb, "--store", store)
 			require.Equal(t, 64, code, output)
 			require.Contains(t, output, "the tables were made by other migrations, which must bring them up to date as well")
 		}
@@ -128,7 +113,7 @@ func TestMigrateFunctions(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	store := testenv.Postgres(t)
-	run := func(args ...string) (int, string) { return w.run(t, append(args, "--store", store)...) }
+	run := func(args ...string) (int, string) { return w.call(t, append(args, "--store", store)...) }
 	code, output := run("migrate", "up", "--functions")
 	require.Equal(t, 69, code, "the tables are missing: %s", output)
 	require.Contains(t, output, "rowlock_lease")
@@ -144,15 +129,15 @@ func TestMigrateFunctions(t *testing.T) {
 	code, output = run("migrate", "down")
 	require.Equal(t, 69, code, output)
 	require.Contains(t, output, "roll back the functions first (migrations.Functions, or rowlock migrate down --all --functions)")
-	code, output = run("run", "job", "--", "rowlock", "migrate", "down", "--all", "--functions", "--store", store)
+	code, output = w.run(t, "run", "job", "--store", store, "--", "rowlock", "migrate", "down", "--all", "--functions", "--store", store)
 	require.Zero(t, code, "a lock does not need the functions: %s", output)
 	require.Contains(t, output, "rolled back 00101_locks.sql")
 	code, output = run("migrate", "down", "--all")
 	require.Zero(t, code, output)
 
-	code, output = w.run(t, "migrate", "up", "--functions", "--store", "sqlite:app.db")
+	code, output = w.call(t, "migrate", "up", "--functions", "--store", "sqlite:"+filepath.Join(w.dir, "app.db"))
 	require.Equal(t, 64, code, output)
-	code, output = w.run(t, "migrate", "print", "--functions", "--dialect=mysql")
+	code, output = w.call(t, "migrate", "print", "--functions", "--dialect=mysql")
 	require.Zero(t, code, output)
 	require.Contains(t, output, "DELIMITER")
 }

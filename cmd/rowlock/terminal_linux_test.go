@@ -39,7 +39,7 @@ func TestSuspendAndGoOn(t *testing.T) {
 // So the command executes nothing without the lock.
 func TestSuspendedForTooLongIsLost(t *testing.T) {
 	t.Parallel()
-	user := login(t, `set -m; rowlock run job --ttl 10s -- sh -c 'echo ready; read line; echo "got $line"'; echo back; `+
+	user := login(t, `set -m; rowlock run job --ttl `+shortTTL+` -- sh -c 'echo ready; read line; echo "got $line"'; echo back; `+
 		`until rowlock run job -q -- true; do :; done; fg >/dev/null; echo "code $?"`)
 	user.sees("ready")
 	user.types("\x1a")

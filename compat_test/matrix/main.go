@@ -21,6 +21,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	only := flag.String("only", "", "test only the servers whose name and version contain this text; the page is then not changed")
+	share := flag.String("share", "", "test only one of several shares of the servers, such as 2/3; the page is then not changed")
 	page := flag.String("page", "", "write the table into this file, between its two marks")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -31,11 +32,18 @@ func run() int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
+	part, of := 1, 1
+	if *share != "" {
+		if n, err := fmt.Sscanf(*share, "%d/%d", &part, &of); n != 2 || err != nil || part < 1 || part > of {
+			fmt.Fprintf(os.Stderr, "matrix: -share=%s: write a share such as 2/3\n", *share)
+			return 2
+		}
+	}
 	suites := &suites{folder: folder, built: map[string]string{}}
 	good := true
 	var lines []string
-	for _, s := range servers {
-		if !strings.Contains(s.name+" "+s.version, *only) {
+	for i, s := range servers {
+		if !strings.Contains(s.name+" "+s.version, *only) || i%of != part-1 {
 			continue
 		}
 		for _, r := range s.run(ctx, suites) {
@@ -44,7 +52,7 @@ func run() int {
 			lines = append(lines, r.String())
 		}
 	}
-	if *page != "" && *only == "" {
+	if *page != "" && *only == "" && of == 1 {
 		if err := write(*page, lines); err != nil {
 			fmt.Fprintln(os.Stderr, "matrix:", err)
 			return 1

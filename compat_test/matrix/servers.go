@@ -29,12 +29,12 @@ type server struct {
 }
 
 var (
-	onPostgres = []suite{{pkg: "sqllock", run: "^TestConformance$/^(postgres|pgx)$"}, {pkg: "internal/sqlfunctions", run: sqlFunctions}, {pkg: "advisory", run: "^TestConformance$/^(pgx|stdlib|one-session|pgx-no-token)$"}}
-	onPooler   = []suite{{pkg: "sqllock", run: "^TestConformance$/^pgbouncer(-pgx)?$"}}
-	onMySQL    = []suite{{pkg: "sqllock", run: "^TestConformance$/^mysql$"}, {pkg: "mysqlock", run: "^TestConformance$/^(mysql|interpolating|mysql-no-token)$"}}
-	onMariaDB  = []suite{{pkg: "sqllock", run: "^TestConformance$/^mariadb$"}, {pkg: "mysqlock", run: "^TestConformance$/^(mariadb|one-session|mariadb-no-token)$"}}
-	onRedis    = []suite{{pkg: "kvlock/redislock", run: "^TestConformance$/^redis(-deadlines-not-heeded)?$"}}
-	onValkey   = []suite{{pkg: "kvlock/redislock", run: "^TestConformance$/^valkey$"}}
+	onPostgres = []suite{{pkg: "sqllock", run: "^Test(Compat)?Conformance$/^(postgres|pgx)$"}, {pkg: "internal/sqlfunctions", run: sqlFunctions}, {pkg: "advisory", run: "^Test(Compat)?Conformance$/^(pgx|stdlib|one-session|pgx-no-token)$"}}
+	onPooler   = []suite{{pkg: "sqllock", run: "^TestCompatConformance$/^pgbouncer(-pgx)?$"}}
+	onMySQL    = []suite{{pkg: "sqllock", run: "^TestConformance$/^mysql$"}, {pkg: "mysqlock", run: "^Test(Compat)?Conformance$/^(mysql|interpolating|mysql-no-token)$"}}
+	onMariaDB  = []suite{{pkg: "sqllock", run: "^TestConformance$/^mariadb$"}, {pkg: "mysqlock", run: "^Test(Compat)?Conformance$/^(mariadb|one-session|mariadb-no-token)$"}}
+	onRedis    = []suite{{pkg: "kvlock/redislock", run: "^TestConformance$"}, {pkg: "kvlock/redislock", run: "^TestCompatConformance$/^redis-deadlines-not-heeded$"}}
+	onValkey   = []suite{{pkg: "kvlock/redislock", run: "^TestCompatConformance$/^valkey$"}}
 	onEtcd     = []suite{{pkg: "kvlock/etcdlock", run: "^TestConformance$"}}
 	onZoo      = []suite{{pkg: "kvlock/zklock", run: "^TestConformance$"}}
 )
@@ -68,7 +68,7 @@ func all() (list []server) {
 	add(server{name: "etcd", engine: testserver.Etcd, version: testserver.EtcdVersion, suites: onEtcd})
 	add(server{name: "etcd", engine: testserver.Etcd, version: testserver.EtcdOldVersion, suites: onEtcd})
 	add(server{name: "ZooKeeper", engine: testserver.ZooKeeper, suites: onZoo})
-	add(server{name: "ZooKeeper, three servers", version: "3.9, of Debian sid", suites: []suite{{pkg: "kvlock/zklock", run: "^TestEnsemble$"}}})
+	add(server{name: "ZooKeeper, three servers", version: "3.9, of Debian sid", suites: []suite{{pkg: "kvlock/zklock", run: "^TestCompatEnsemble$"}}})
 	return list
 }
 
@@ -79,7 +79,7 @@ func (s server) run(ctx context.Context, all *suites) (rows []result) {
 		row.problem, row.absent = s.absent, true
 		return []result{row}
 	}
-	var environment []string
+	environment := []string{"ROWLOCK_COMPAT=all"} // the matrix runs the tests of further handles, too
 	if s.engine != "" {
 		o := testserver.Options{Version: s.version, Logf: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }}
 		if s.engine == testserver.PgBouncer || s.engine == testserver.NewPgBouncer {

@@ -77,7 +77,7 @@ func (s *suites) do(ctx context.Context, r result, environment []string) result 
 	}
 	began := time.Now()
 	cmd := exec.CommandContext(ctx, path, "-test.v", "-test.timeout=5m", "-test.parallel=4", "-test.run", r.run)
-	cmd.Dir, cmd.Env = filepath.Join("..", r.pkg), append(os.Environ(), environment...)
+	cmd.Dir, cmd.Env = filepath.Join("..", r.pkg), append(append(os.Environ(), "ROWLOCK_COMPAT=all"), environment...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()

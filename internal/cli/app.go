@@ -40,13 +40,12 @@ func (a *app) newWaiting(limit time.Duration) *terminal.Waiting {
 	return terminal.NewWaiting(a.log, nil, limit)
 }
 
-// Time limits for calls to the store. If the store does not answer in time, the command reports an unavailable store.
-// The wait for a lock has no such limit.
-const (
-	inspectTimeout = 10 * time.Second
-	migrateTimeout = time.Minute
-	pruneTimeout   = 10 * time.Minute // for the whole command; each transaction of a prune also has its own limit
-)
+// limits contains the time limits for calls to the store. If the store does not answer in time, the command reports an
+// unavailable store. The wait for a lock has no such limit. A test may shorten the limits.
+var limits = struct {
+	inspect, migrate time.Duration
+	prune            time.Duration // for the whole command; each transaction of a prune also has its own limit
+}{10 * time.Second, time.Minute, 10 * time.Minute}
 
 // location returns the location of the store that --store names, or of the default store.
 func (a *app) location() (store.Location, error) { return store.Locate(a.store, a.std.Env) }
@@ -81,7 +80,7 @@ func (a *app) openStore(ctx context.Context) (*store.Store, error) {
 			s.At.Shown, s.At.Excludes(), store.Local), slog.String("store", s.At.Shown))
 	}
 	if s.At.Dialect == migrations.SQLite {
-		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+		ctx, cancel := context.WithTimeout(ctx, limits.inspect)
 		defer cancel()
 		if err := s.PrepareSQLite(ctx); err != nil {
 			s.Close()
@@ -91,10 +90,10 @@ func (a *app) openStore(ctx context.Context) (*store.Store, error) {
 	return s, nil
 }
 
-// withStore opens the store, calls the function do with the time limit inspectTimeout, and closes the store. It adds
+// withStore opens the store, calls the function do with the time limit limits.inspect, and closes the store. It adds
 // the store and a hint to errors.
 func (a *app) withStore(ctx context.Context, do func(context.Context, *store.Store) error) error {
-	return a.withStoreFor(ctx, inspectTimeout, do)
+	return a.withStoreFor(ctx, limits.inspect, do)
 }
 
 // withStoreFor is like withStore, but the parameter limit sets the time limit.

@@ -31,7 +31,7 @@ rowlock sql check.`,
 	}
 	cmd.Flags().StringVar(&data, "data", "", dataUsage)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), inspectTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), limits.inspect)
 		defer cancel()
 		trusted, lease, err := a.inherited(ctx)
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 )
@@ -42,26 +41,6 @@ func eachDemoStore(t *testing.T, test func(t *testing.T, where ...string)) {
 			test(t, "--store", store)
 		})
 	}
-}
-
-// rowlockMain runs the command in this process, without the environment variables that name a store.
-func rowlockMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	dir := t.TempDir()
-	files := map[string]*os.File{}
-	for _, name := range []string{"in", "out", "err"} {
-		f, err := os.Create(filepath.Join(dir, name))
-		require.NoError(t, err)
-		defer f.Close()
-		files[name] = f
-	}
-	code = Main(t.Context(), args, system.Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: []string{"ROWLOCK_STORE=sqlite:/nowhere/at/all"}})
-	for name, text := range map[string]*string{"out": &stdout, "err": &stderr} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		*text = string(b)
-	}
-	return code, stdout, stderr
 }
 
 const demoBegin = `The balance is 100. A withdraws 30, B deposits 50, each under the same lock.

@@ -41,7 +41,7 @@ after the last seal. AGE is the time since the last seal or reset. RESETS is the
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON array")
 	cmd.Flags().BoolVarP(&everywhere, "all", "A", false, "list the marks of every namespace")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return a.withMarks(cmd.Context(), inspectTimeout, func(ctx context.Context, s *store.Store) error {
+		return a.withMarks(cmd.Context(), limits.inspect, func(ctx context.Context, s *store.Store) error {
 			list, err := s.Guard().Marks(ctx, a.namespace, everywhere)
 			if err != nil {
 				return exit.With(exit.Unavailable, err)

@@ -34,7 +34,7 @@ present holder. That holder has to seal again.`,
 		case unused < fence.MinUnused:
 			return exit.Usagef("--unused=%s: must be at least %s", terminal.Span(unused), terminal.Span(fence.MinUnused))
 		}
-		return a.withMarks(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store.Store) error {
+		return a.withMarks(cmd.Context(), limits.prune, func(ctx context.Context, s *store.Store) error {
 			n, err := s.Guard().Prune(ctx, unused)
 			if err != nil {
 				return exit.Failf(exit.Unavailable, "%d marks forgotten before this error: %w", n, err)

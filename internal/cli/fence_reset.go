@@ -75,7 +75,7 @@ func (a *app) resetAll(ctx context.Context) error {
 
 // reset calls the function do, which resets marks. If that succeeds, it writes a message about the reset.
 func (a *app) reset(ctx context.Context, what, which string, attrs []slog.Attr, do func(context.Context, *fence.Guard) error) error {
-	return a.withMarks(ctx, inspectTimeout, func(ctx context.Context, s *store.Store) error {
+	return a.withMarks(ctx, limits.inspect, func(ctx context.Context, s *store.Store) error {
 		if err := s.DB.PingContext(ctx); err != nil {
 			return exit.Failf(exit.Unavailable, "connect: %w", err)
 		}

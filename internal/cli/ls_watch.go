@@ -25,7 +25,7 @@ func (a *app) watch(ctx context.Context, interval time.Duration, list func(conte
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for first, away := true, false; ; first = false {
-		inner, cancel := context.WithTimeout(ctx, inspectTimeout)
+		inner, cancel := context.WithTimeout(ctx, limits.inspect)
 		views, err := list(inner, s)
 		cancel()
 		switch {

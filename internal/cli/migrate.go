@@ -237,10 +237,10 @@ func (a *app) migrate(ctx context.Context, do func(context.Context, *store.Store
 		return err
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limits.migrate)
 	defer cancel()
 	// The connection has a shorter time limit than the migration, so that an unreachable server is reported sooner.
-	connect, done := context.WithTimeout(ctx, inspectTimeout)
+	connect, done := context.WithTimeout(ctx, limits.inspect)
 	defer done()
 	if err := s.DB.PingContext(connect); err != nil {
 		return exit.Failf(exit.Unavailable, "connect to %s: %w", s.At.Shown, err)

@@ -33,7 +33,7 @@ until you prune it.`,
 		if !cmd.Flags().Changed("unused") {
 			return exit.Usagef("--unused is missing: write for how long nobody must have held a lock, such as --unused 30d")
 		}
-		return a.withStoreFor(cmd.Context(), pruneTimeout, func(ctx context.Context, s *store.Store) error {
+		return a.withStoreFor(cmd.Context(), limits.prune, func(ctx context.Context, s *store.Store) error {
 			n, err := s.Backend.Prune(ctx, unused)
 			if err != nil {
 				code := exit.Unavailable

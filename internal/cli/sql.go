@@ -78,7 +78,7 @@ func (a *app) checkSQL(ctx context.Context, data string, resources []string) (st
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limits.inspect)
 	defer cancel()
 	_, lease, err := a.inherited(ctx)
 	if err != nil {

@@ -4,48 +4,14 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 )
-
-// texts calls the function do for each string literal in the module's Go files except tests. This includes each error,
-// message and help text.
-func texts(t *testing.T, do func(position token.Position, text string)) {
-	t.Helper()
-	const root = "../.."
-	apart := map[string]bool{"compat_test": true, "bench": true, "examples": true, "tools": true, ".git": true, "dist": true, "testdata": true}
-	files := token.NewFileSet()
-	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && apart[entry.Name()]:
-			return fs.SkipDir
-		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
-		}
-		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-				text, err := strconv.Unquote(literal.Value)
-				require.NoError(t, err)
-				do(files.Position(literal.Pos()), text)
-			}
-			return true
-		})
-		return nil
-	}))
-}
 
 // If a text contains a rowlock command line, that command exists, and has the options that the text names.
 func TestSuggestedCommandsExist(t *testing.T) {

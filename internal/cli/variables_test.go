@@ -1,61 +1,15 @@
 package cli
 
 import (
-	"context"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/internal/cli/exit"
-	"github.com/rowlock/rowlock/internal/cli/system"
 )
-
-// call runs the command in this process, and returns its exit code and its output.
-func call(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	dir := t.TempDir()
-	files := map[string]*os.File{}
-	for _, name := range []string{"in", "out", "err"} {
-		f, err := os.Create(filepath.Join(dir, name))
-		require.NoError(t, err)
-		defer f.Close()
-		files[name] = f
-	}
-	code = Main(ctx, args, system.Stdio{In: files["in"], Out: files["out"], Err: files["err"], Env: env})
-	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		return string(text)
-	}
-	return code, read("out"), read("err")
-}
-
-// commands returns every subcommand. The keys are the words of the command line, such as "migrate up".
-func commands(t *testing.T) map[string]*cobra.Command {
-	t.Helper()
-	all := map[string]*cobra.Command{}
-	var walk func(*cobra.Command)
-	walk = func(c *cobra.Command) {
-		all[strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "rowlock"), " ")] = c
-		for _, sub := range c.Commands() {
-			if !sub.IsAdditionalHelpTopicCommand() {
-				walk(sub)
-			}
-		}
-	}
-	walk((&app{}).rootCommand())
-	require.Contains(t, all, "run")
-	return all
-}
 
 // Each global option and each option of run has an environment variable with the same effect. --dry-run, --once and
 // --once-per have none, because such a variable would silently prevent unattended jobs from running. The error for an invalid value

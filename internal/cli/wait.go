@@ -71,7 +71,7 @@ func (a *app) awaitFree(ctx context.Context, s *store.Store, key driver.Key, lim
 	woken, stop := wakeUps(ctx, s, key)
 	defer stop()
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		inner, cancel := context.WithTimeout(ctx, inspectTimeout)
+		inner, cancel := context.WithTimeout(ctx, limits.inspect)
 		status, err := s.Backend.Inspect(inner, key)
 		cancel()
 		left := limit - time.Since(began)

@@ -13,7 +13,7 @@ import (
 )
 
 // Clients is the set of open clients of a harness. Each client has its own proxies. Clients implements
-// locktest.Closer, Crasher, Partitioner and ReplyDropper, and is safe for concurrent use.
+// locktest.Closer, Counter, Crasher, Partitioner and ReplyDropper, and is safe for concurrent use.
 type Clients struct {
 	// AfterDrop determines what happens to a connection after one of its replies was dropped.
 	AfterDrop faultproxy.AfterDrop
@@ -95,4 +95,10 @@ func (c *Clients) Restore(b driver.Backend) error { return c.Each(b, (*faultprox
 // DropReply makes the proxies drop the next reply to a client.
 func (c *Clients) DropReply(b driver.Backend) error {
 	return c.Each(b, func(p *faultproxy.Proxy) { p.DropReplies(1, c.AfterDrop) })
+}
+
+// Requests returns how many requests a client has sent since it was opened.
+func (c *Clients) Requests(b driver.Backend) (n int, err error) {
+	err = c.Each(b, func(p *faultproxy.Proxy) { n += p.Requests() })
+	return n, err
 }

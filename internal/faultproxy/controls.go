@@ -117,6 +117,14 @@ func (p *Proxy) Sent() int {
 	return p.sent
 }
 
+// Requests returns how many requests have reached the server. A request is what a client sends on a connection until
+// the server sends something. So requests that a client pipelines count as one.
+func (p *Proxy) Requests() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.requests
+}
+
 // PointAt connects all later clients to another server, target (host:port). A virtual IP address does the same after a
 // failover. Open connections continue.
 func (p *Proxy) PointAt(target string) {

@@ -155,6 +155,9 @@ func (l *link) judge(d direction) verdict {
 	case d == toServer:
 		p.sent++
 		p.cut = p.sent == p.cutAt
+		if !l.asked {
+			p.requests++
+		}
 		l.asked = true
 		return pass
 	case l.deaf:

@@ -25,13 +25,14 @@ type Proxy struct {
 	cut    bool
 	cutAt  int // the network is cut when the field sent reaches this value; 0: never
 	// cutFrom returns true for the addresses of clients that are cut off. It is nil if no client is cut off.
-	cutFrom func(net.Addr) bool
-	delay   [2]time.Duration // by direction
-	sent    int              // how many chunks of bytes have reached the server
-	spared  int              // how many replies are still forwarded before the first is dropped
-	drops   int              // how many replies are still to be dropped
-	then    AfterDrop
-	links   map[*link]struct{}
+	cutFrom  func(net.Addr) bool
+	delay    [2]time.Duration // by direction
+	sent     int              // how many chunks of bytes have reached the server
+	requests int              // how many requests have reached the server
+	spared   int              // how many replies are still forwarded before the first is dropped
+	drops    int              // how many replies are still to be dropped
+	then     AfterDrop
+	links    map[*link]struct{}
 }
 
 // New starts a proxy on a free loopback port, in front of the server at target (host:port).

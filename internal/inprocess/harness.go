@@ -16,7 +16,7 @@ type Store interface {
 	driver.Operator
 }
 
-// Harness implements locktest.Harness and all its optional interfaces.
+// Harness implements locktest.Harness, and the optional interfaces for which the store itself need not be changed.
 type Harness struct {
 	// Connect returns a new client, and a function that closes it.
 	Connect func() (Store, func() error, error)
@@ -100,6 +100,12 @@ func (h *Harness) DropReply(b driver.Backend) error {
 	return set(b, func(c *client) { c.dropNext = true })
 }
 
+// Requests returns how many requests b has sent.
+func (h *Harness) Requests(b driver.Backend) (n int, err error) {
+	err = set(b, func(c *client) { n = c.requests })
+	return n, err
+}
+
 func clientOf(b driver.Backend) (*client, error) {
 	if c, ok := b.(interface{ self() *client }); ok {
 		return c.self(), nil
@@ -124,6 +130,7 @@ type client struct {
 	end                 func() error
 	mu                  sync.Mutex
 	dead, cut, dropNext bool
+	requests            int
 }
 
 func (c *client) self() *client { return c }
@@ -145,11 +152,12 @@ var (
 	errCutOff = errors.New("inprocess: no reply")
 )
 
-// state returns the faults that affect the next request.
+// state counts a request, and returns the faults that affect it.
 func (c *client) state() (dead, cut, drop bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	dead, cut, drop = c.dead, c.cut, c.dropNext && !c.cut && !c.dead
+	c.requests++
 	if drop {
 		c.dropNext = false
 	}

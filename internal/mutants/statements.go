@@ -28,7 +28,7 @@ var statements = []mutant{
 	{"the short statement for a free lock ignores the quarantine", "exclusion, S1",
 		in(onPostgres, "sql/acquire_free.sql: drop term quarantined_until"), of("sqllock", "TestPostgresShortStatementsKeepTheRules")},
 	{"after a failover, the new server grants at once", "exclusion, S1",
-		in(onPostgres, "sql/acquire.sql: drop term quarantined_until #1/2"), of("sqllock", "TestANewServerGrantsNothingForOneLongestTTL/postgres-stdlib")},
+		in(onPostgres, "sql/acquire.sql: drop term quarantined_until #1/2"), of("sqllock", "TestANewServerGrantsNothingForOneLongestTTL/postgres-pgx")},
 	{"a batch grants locks on another server", "tokens rise, S2, S10",
 		in(onMySQL, "sql/mysql/acquire_each.sql: drop term server_uuid"), of(onMySQL, "TestMySQLABatchGrantsNothingOnAnotherServer/mysql")},
 
@@ -50,11 +50,11 @@ var statements = []mutant{
 
 	// Readers.
 	{"a transaction takes a lock that readers hold", "exclusion, S1",
-		in(onPostgres, "sql/lock_in_tx.sql: drop term held_until"), of("sqllock", "TestInTxExcludesReaders/new/postgres-stdlib")},
+		in(onPostgres, "sql/lock_in_tx.sql: drop term held_until"), of("sqllock", "TestInTxExcludesReaders/new/postgres-pgx")},
 	{"an exclusive grant keeps the shares in the row", "exclusion, S1",
 		in(onMySQL, "sql/mysql/acquire.sql: drop readers ="), of("sqllock", "TestAnExclusiveGrantForgetsTheReaders/acquire/mysql")},
 	{"a forced release keeps the shares in the row", "own grant only, S7",
-		in(onPostgres, "sql/force_release.sql: drop readers ="), of("sqllock", "TestAnExclusiveGrantForgetsTheReaders/forced_release/postgres-stdlib")},
+		in(onPostgres, "sql/force_release.sql: drop readers ="), of("sqllock", "TestAnExclusiveGrantForgetsTheReaders/forced_release/postgres-pgx")},
 	{"a reader joins with the short statement although a writer waits", "waiters get their turn",
 		in(onPostgres, "sql/acquire_shared_free.sql: drop term writer_until #3/3"), of("sqllock", "TestPostgresReadersWithAWaiterUseTheFullStatement")},
 	{"a reader replaces the shares of others with the short statement", "exclusion, S1",
@@ -64,9 +64,9 @@ var statements = []mutant{
 
 	// Fences.
 	{"a sealed grant ignores the quarantine", "exclusion, S4",
-		in(onPostgres, "sql/acquire_sealed.sql: drop term quarantined_until"), of("sqllock", "TestASealedGrantKeepsTheQuarantine/postgres-stdlib")},
+		in(onPostgres, "sql/acquire_sealed.sql: drop term quarantined_until"), of("sqllock", "TestASealedGrantKeepsTheQuarantine/postgres-pgx")},
 	{"a sealed grant is made although the store has no record of its TTL", "exclusion, S4",
-		in(onPostgres, "sql/acquire_sealed.sql: drop term ttl_known"), of("sqllock", "TestASealedGrantKeepsTheQuarantine/postgres-stdlib")},
+		in(onPostgres, "sql/acquire_sealed.sql: drop term ttl_known"), of("sqllock", "TestASealedGrantKeepsTheQuarantine/postgres-pgx")},
 	{"a grant reports that it has sealed, but has not", "S5, S5'",
 		in(onSQLite, "sql/seal.sql: drop nonce ="), of("fence", "TestNoStaleWriteBehindASealedGrant/sqlite-wal")},
 	{"a check does not lock the mark", "S5",

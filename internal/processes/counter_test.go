@@ -5,7 +5,9 @@ package processes_test
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,27 +20,29 @@ import (
 // On each database, eight processes compete for locks, while some are killed (kill -9) or suspended for longer
 // than their TTL.
 func TestCounterUnderFaults(t *testing.T) {
-	for name, d := range databases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel() // mostly it waits
-			dsn := d.dsn(t) + d.immediate
-			db := prepareCounters(t, d, dsn)
-			c := &counters{fleet: newFleet(t, job{Program: counting, Store: name, DSN: dsn})}
-			c.disturb(faultsPerRun())
-			slowest := c.killHolders(db, 3)
-			c.awaitGrants(enough)
-			c.stop()
-			check(t, d, db, c.all)
-			t.Logf("%d killed, %d of them holders; the locks of those were granted again within %s", c.killed, 3, slowest.Round(time.Millisecond))
-		})
-	}
+	eachStore(t, slices.Collect(maps.Keys(databases)), func(t *testing.T, name string, d database) {
+		dsn := d.dsn(t) + d.immediate
+		db := prepareCounters(t, d, dsn)
+		c := &counters{fleet: newFleet(t, job{Program: counting, Store: name, DSN: dsn})}
+		c.disturb(faultsPerRun(t))
+		held := 1
+		if further(t) {
+			held = 3
+		}
+		slowest := c.killHolders(db, held)
+		c.awaitGrants(enough)
+		c.stop()
+		check(t, d, db, c.all)
+		t.Logf("%d killed, %d of them holders; the locks of those were granted again within %s", c.killed, held, slowest.Round(time.Millisecond))
+	})
 }
 
-func faultsPerRun() int {
-	if testing.Short() {
-		return 6
+func faultsPerRun(t *testing.T) int {
+	t.Helper()
+	if further(t) {
+		return 18
 	}
-	return 18
+	return 5
 }
 
 // prepareCounters creates the counters with the value 0, and an empty ledger.

@@ -196,8 +196,9 @@ func (s *supervisor) isLast(i int, last event) bool {
 // before its own deadline. With the fence, it must not write.
 func (s *supervisor) orphan(i int) (hit bool, err error) {
 	p, told := s.at(i)
-	hit = s.evict(i) && s.await(ttl/4, func() bool { return s.overwritten(told.Token) }) && s.isLast(i, told) && p.killParent()
-	resumed := now()
+	hit = s.evict(i) && s.await(ttl/4, func() bool { return s.overwritten(told.Token) }) && s.isLast(i, told)
+	resumed := now() // before the kill: the kernel resumes a suspended process whose group has become an orphan
+	hit = hit && p.killParent()
 	if err := p.resume(); err != nil || !hit || !programs[p.Program].fenced {
 		return hit, err
 	}

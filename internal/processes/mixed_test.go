@@ -41,61 +41,50 @@ func (f *fleet) counted(what string) map[string]int {
 // same chains, under the faults of TestFencedChainIsUnbroken. These hit the worker and all processes that it has
 // started. One more fault kills only "rowlock run". Then the next write of its child is rejected.
 func TestFencedChainOfMixedWorkersIsUnbroken(t *testing.T) {
-	for name, d := range databases {
-		if !slices.Contains(onServers, name) {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel() // mostly it waits
-			dsn := d.dsn(t)
-			db := prepareChains(t, d, dsn)
-			locks, closeLocks := d.backend(db, dsn)
-			defer closeLocks()
-			f := mixedFleet(t, name, chaining, d, dsn)
-			begin := time.Now()
-			disturb(f, locks, func() bool {
-				took := time.Since(begin)
-				if took >= longestMixed {
-					return true
-				}
-				return took >= shortRun && f.heard(stale) > 0 && f.suffered(orphan) > 0 && !slices.Contains(slices.Collect(maps.Values(f.counted(wrote))), 0)
-			})
-			f.stop()
-			total := d.requireUnbroken(t, db, acknowledged(f.all))
-			t.Logf("%d links in %s; written by kind: %v; rejected by the database: %v", total, time.Since(begin).Round(time.Second), f.counted(wrote), f.counted(stale))
-			t.Log(f.faults)
-			for kind, n := range f.counted(wrote) {
-				assert.Positive(t, n, "the workers of the kind %q have written nothing", kind)
+	eachStore(t, onServers, func(t *testing.T, name string, d database) {
+		dsn := d.dsn(t)
+		db := prepareChains(t, d, dsn)
+		locks, closeLocks := d.backend(db, dsn)
+		defer closeLocks()
+		f := mixedFleet(t, name, chaining, d, dsn)
+		long, _ := duration(t)
+		begin := time.Now()
+		disturb(f, locks, func() bool {
+			took := time.Since(begin)
+			if took >= longestMixed {
+				return true
 			}
-			assert.Positive(t, f.events[stale], "no stale write reached the database: the run proves too little")
-			assert.Positive(t, f.faults[orphan], "no child went on without its parent: the run proves too little")
+			return took >= long && f.heard(stale) > 0 && f.suffered(orphan) > 0 && !slices.Contains(slices.Collect(maps.Values(f.counted(wrote))), 0)
 		})
-	}
+		f.stop()
+		total := d.requireUnbroken(t, db, acknowledged(f.all))
+		t.Logf("%d links in %s; written by kind: %v; rejected by the database: %v", total, time.Since(begin).Round(time.Second), f.counted(wrote), f.counted(stale))
+		t.Log(f.faults)
+		for kind, n := range f.counted(wrote) {
+			assert.Positive(t, n, "the workers of the kind %q have written nothing", kind)
+		}
+		assert.Positive(t, f.events[stale], "no stale write reached the database: the run proves too little")
+		assert.Positive(t, f.faults[orphan], "no child went on without its parent: the run proves too little")
+	})
 }
 
 // Control: without the checks, the mixed workers lose updates.
 func TestUnfencedChainOfMixedWorkersBreaks(t *testing.T) {
-	for name, d := range databases {
-		if !slices.Contains(onServers, name) {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel() // mostly it waits
-			dsn := d.dsn(t)
-			db := prepareChains(t, d, dsn)
-			locks, closeLocks := d.backend(db, dsn)
-			defer closeLocks()
-			f := mixedFleet(t, name, unfenced, d, dsn)
-			begin := time.Now()
-			disturb(f, locks, func() bool {
-				lostUpdates, _ := d.lostUpdates(t, db)
-				return lostUpdates > 0 || time.Since(begin) >= longestMixed
-			})
-			f.stop()
-			lostUpdates, total := d.lostUpdates(t, db)
-			t.Logf("%d lost updates in %d links after %s", lostUpdates, total, time.Since(begin).Round(time.Second))
-			t.Log(f.faults)
-			assert.Positive(t, lostUpdates, "the control lost nothing: the faults are too weak for the fenced run to prove something")
+	eachStore(t, controlled(t, onServers...), func(t *testing.T, name string, d database) {
+		dsn := d.dsn(t)
+		db := prepareChains(t, d, dsn)
+		locks, closeLocks := d.backend(db, dsn)
+		defer closeLocks()
+		f := mixedFleet(t, name, unfenced, d, dsn)
+		begin := time.Now()
+		disturb(f, locks, func() bool {
+			lostUpdates, _ := d.lostUpdates(t, db)
+			return lostUpdates > 0 || time.Since(begin) >= longestMixed
 		})
-	}
+		f.stop()
+		lostUpdates, total := d.lostUpdates(t, db)
+		t.Logf("%d lost updates in %d links after %s", lostUpdates, total, time.Since(begin).Round(time.Second))
+		t.Log(f.faults)
+		assert.Positive(t, lostUpdates, "the control lost nothing: the faults are too weak for the fenced run to prove something")
+	})
 }

@@ -3,6 +3,7 @@ package prose
 import (
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -99,15 +100,20 @@ func TestPassages(t *testing.T) {
 	assert.Equal(t, []Passage{{"a.go", 1, Comment, "Package a does."}, {"a.go", 6, Message, "one two three"}}, source)
 }
 
-// sentences returns all sentences of the project.
-func sentences(t *testing.T) []Sentence {
-	t.Helper()
+// project reads all sentences of the project once.
+var project = sync.OnceValues(func() (all []Sentence, err error) {
 	passages, err := Project(root)
-	require.NoError(t, err)
-	var all []Sentence
 	for _, p := range passages {
 		all = append(all, p.Sentences()...)
 	}
+	return all, err
+})
+
+// sentences returns all sentences of the project.
+func sentences(t *testing.T) []Sentence {
+	t.Helper()
+	all, err := project()
+	require.NoError(t, err)
 	require.Greater(t, len(all), 10000)
 	return all
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rowlock/rowlock/internal/testenv"
 )
 
 const (
@@ -25,8 +27,9 @@ const (
 
 // `make release` makes a static command that reports its version, and a Debian package that contains the same
 // command. The container image, built as its Dockerfile says, contains exactly that command.
-func TestRelease(t *testing.T) {
+func TestCompatRelease(t *testing.T) {
 	t.Parallel()
+	testenv.Compat(t)
 	dist := t.TempDir()
 	released := exec.CommandContext(t.Context(), "make", "release", "PLATFORMS=linux/"+runtime.GOARCH, "VERSION="+version, "DIST="+dist)
 	released.Dir = root

@@ -8,16 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// counted is the link of a session that has no connection. It counts how often the connection was returned.
-type counted struct {
-	Link[int]
-	returned *int
-}
-
-func (counted) Ended() bool { return false }
-func (counted) Unwatch()    {}
-func (c counted) GiveBack() { *c.returned++ }
-
 // Promise: an idle session keeps its connection for the time Linger, and the next request uses the same connection.
 func TestAnIdleSessionIsUsedAgain(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,8 @@
 package testenv
 
 import (
-	"context"
 	"net/url"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -73,16 +73,29 @@ func DropPostgres(dsn, name string) error {
 		"DROP DATABASE "+name)
 }
 
+// administrator keeps one session open for each server, by DSN. A session for each database that a test creates or drops
+// would be a third of all sessions.
+var administrator = struct {
+	sync.Mutex
+	sessions map[string]*pgx.Conn
+}{sessions: map[string]*pgx.Conn{}}
+
+// execPostgres runs statements one after the other in the administrator's session.
 func execPostgres(dsn string, statements ...string) error {
+	administrator.Lock()
+	defer administrator.Unlock()
 	ctx, cancel := bounded()
 	defer cancel()
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		return err
+	conn := administrator.sessions[dsn]
+	if conn == nil || conn.IsClosed() {
+		var err error
+		if conn, err = pgx.Connect(ctx, dsn); err != nil {
+			return err
+		}
+		administrator.sessions[dsn] = conn
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
 	for _, statement := range statements {
-		if _, err := conn.Exec(ctx, statement); err != nil {
+		if _, err := conn.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
 	}

@@ -92,6 +92,7 @@ func (e *postgres) command(f *folder, port int, o Options) command {
 		filepath.Join(e.bin, "postgres"), "-D", f.data(), "-p", fmt.Sprint(port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 		"-c", "max_connections=400", "-c", "shared_buffers=64MB", "-c", "max_prepared_transactions=20",
+		"-c", "log_connections=on", // Server.Sessions counts them
 	}
 	if !o.Durable {
 		argv = append(argv, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_wal_size=256MB")

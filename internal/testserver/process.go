@@ -105,6 +105,16 @@ func (p *process) ended(within time.Duration) bool {
 	}
 }
 
+// used returns the processor time of a server that has ended, with that of the processes that the server has started.
+func (p *process) used() time.Duration {
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+	default:
+		return 0
+	}
+}
+
 // runStep runs a program that prepares the server, and waits until it ends. The program's output goes to the server's
 // log.
 func runStep(ctx context.Context, c command, f *folder, stdin *os.File) error {

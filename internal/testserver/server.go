@@ -9,11 +9,13 @@
 package testserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -104,6 +106,10 @@ type Server struct {
 	PID    int    // the id of the server's main process
 	Folder string // contains the data and the log; Stop removes it
 	Disk   *Disk  // nil without Options.Disk
+
+	// Stop sets these two.
+	Used     time.Duration // the processor time of the server's processes since its last start
+	Sessions int           // the sessions that a PostgreSQL server has opened
 
 	folder  *folder
 	process *process
@@ -229,6 +235,11 @@ func (s *Server) Restart(ctx context.Context) error {
 func (s *Server) Stop() {
 	s.stop.Do(func() {
 		s.process.end()
+		s.Used = s.process.used()
+		if s.Engine == Postgres {
+			log, _ := os.ReadFile(s.folder.log()) // without a log, no session is counted
+			s.Sessions = bytes.Count(log, []byte("connection authorized"))
+		}
 		s.folder.remove()
 	})
 }

@@ -11,7 +11,8 @@ import (
 
 // An isolated node loses its leader, and the other nodes elect a leader. After Rejoin, all nodes form one ensemble
 // again.
-func TestZooKeeperIsolation(t *testing.T) {
+func TestCompatZooKeeperIsolation(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	testenv.DSN(t, ZooKeeper) // skips the test if testservers could not start this server
 	c, err := StartZooKeeperEnsemble(t.Context(), 3, Options{Logf: t.Logf})

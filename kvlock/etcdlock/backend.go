@@ -18,6 +18,7 @@ type Backend struct {
 	client *clientv3.Client
 	prefix string
 	err    error // an invalid option or client; nil if the backend can work
+	times  times
 
 	mu       sync.Mutex
 	openers  map[int64]*opener // sessions for new locks; each map key is the length of an etcd lease in seconds
@@ -31,6 +32,13 @@ var (
 	_ driver.Awaiter  = (*Backend)(nil)
 	_ driver.Operator = (*Backend)(nil)
 )
+
+// times are the times of a backend that tests shorten.
+type times struct {
+	checks int // how often a waiter renews its session and reads the queue in each TTL of the session
+}
+
+var usual = times{checks: 4}
 
 // Option configures a backend.
 type Option func(*Backend)
@@ -46,7 +54,7 @@ func Prefix(p string) Option { return func(b *Backend) { b.prefix = p } }
 // stopped delivering data.
 func New(client *clientv3.Client, opts ...Option) *Backend {
 	b := &Backend{
-		client: client, prefix: "rowlock",
+		client: client, prefix: "rowlock", times: usual,
 		openers: make(map[int64]*opener), entries: make(map[driver.Nonce]*entry), sentries: make(map[*session]*sentry),
 	}
 	for _, opt := range opts {

@@ -16,7 +16,7 @@ import (
 // BenchmarkAcquireRelease compares acquire and release of a free name with two bare commits. It also measures the mutex
 // of etcd's own client library, on a session that stays open.
 func BenchmarkAcquireRelease(b *testing.B) {
-	s := alone(b)
+	s := counted(b)
 	client := connect(b, s.DSN)
 	ctx := context.Background()
 	measure := func(name string, once func() error) {
@@ -61,7 +61,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 
 // BenchmarkHandOver measures a hand-over to a waiter of another client, from the start of the release to the grant.
 func BenchmarkHandOver(b *testing.B) {
-	s := alone(b)
+	s := counted(b)
 	clients := [...]*clientv3.Client{connect(b, s.DSN), connect(b, s.DSN)}
 	ctx := context.Background()
 	b.Run("etcdlock", func(b *testing.B) {

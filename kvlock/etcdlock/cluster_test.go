@@ -10,64 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
-	"github.com/rowlock/rowlock/driver"
-	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 	"github.com/rowlock/rowlock/locktest"
 )
 
-// cluster starts a cluster of three nodes that only one test uses. That test may kill and suspend nodes.
-func cluster(tb testing.TB) *testserver.EtcdCluster {
-	tb.Helper()
-	return clusterOf(tb, "")
-}
-
-// clusters limits how many clusters run at a time, because on a small machine more clusters would be so slow that tests
-// fail.
-var clusters = make(chan struct{}, 3)
-
-// clusterOf starts a cluster of the given version of etcd.
-func clusterOf(tb testing.TB, version string) *testserver.EtcdCluster {
-	tb.Helper()
-	server(tb) // skips the test if the launcher could not start a server
-	clusters <- struct{}{}
-	tb.Cleanup(func() { <-clusters })
-	c, err := testserver.StartEtcdCluster(tb.Context(), 3, testserver.Options{Version: version, Logf: tb.Logf})
-	require.NoError(tb, err)
-	tb.Cleanup(c.Stop)
-	return c
-}
-
-func endpoints(c *testserver.EtcdCluster) (all []string) {
-	for _, n := range c.Nodes {
-		all = append(all, n.DSN)
-	}
-	return all
-}
-
-func leader(t *testing.T, c *testserver.EtcdCluster) (found *testserver.EtcdNode) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		for _, n := range c.Nodes {
-			if leads, err := n.Leads(t.Context()); err == nil && leads {
-				found = n
-			}
-		}
-		return found != nil
-	}, 30*time.Second, 20*time.Millisecond)
-	return found
-}
-
-func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
-	tb.Helper()
-	l, err := rowlock.New(b, opts...)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { _ = l.Close() })
-	return l
-}
-
 // A cluster of three nodes passes the conformance suite.
-func TestConformanceOfACluster(t *testing.T) {
+func TestCompatConformanceOfACluster(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	locktest.Run(t, func(tb testing.TB) locktest.Harness { return newNetwork(tb, threeNodes(tb)...) })
 }
@@ -75,7 +25,8 @@ func TestConformanceOfACluster(t *testing.T) {
 // A lease survives when the cluster's leader is killed, or is suspended for longer than an election. It also survives
 // restarts of all nodes, one after the other or at once. No other process is granted the name during these faults, and
 // a waiter is granted it after the release.
-func TestALeaseOutlivesTheLeader(t *testing.T) {
+func TestCompatALeaseOutlivesTheLeader(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	c := cluster(t)
 	where := prefix()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/locktest"
 )
@@ -17,9 +18,10 @@ func TestConformance(t *testing.T) {
 
 // The previous minor release of etcd also passes the conformance suite, on one node and on three. If that release is
 // not cached, the test builds it, which takes 15 seconds.
-func TestConformanceOfThePreviousRelease(t *testing.T) {
+func TestCompatConformanceOfThePreviousRelease(t *testing.T) {
 	t.Parallel()
 	t.Run("one", func(t *testing.T) {
+		testenv.Compat(t)
 		t.Parallel()
 		locktest.Run(t, func(tb testing.TB) locktest.Harness {
 			s := aloneWith(tb, testserver.Options{Version: testserver.EtcdOldVersion})
@@ -28,6 +30,7 @@ func TestConformanceOfThePreviousRelease(t *testing.T) {
 		})
 	})
 	t.Run("three", func(t *testing.T) {
+		testenv.Compat(t)
 		t.Parallel()
 		locktest.Run(t, func(tb testing.TB) locktest.Harness {
 			nodes := endpoints(clusterOf(tb, testserver.EtcdOldVersion))

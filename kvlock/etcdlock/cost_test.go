@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestCommitsOfEachOperation(t *testing.T) {
 	t.Parallel()
 	const times = 100
-	s := alone(t)
+	s := counted(t)
 	b := etcdlock.New(connect(t, s.DSN))
 	held, err := b.Acquire(t.Context(), request("held"))
 	require.NoError(t, err)
@@ -78,7 +79,7 @@ func TestCommitsOfEachOperation(t *testing.T) {
 // released. A release that should record a tick ends the lock, but reports that the tick may be missing.
 func TestAFullDatabase(t *testing.T) {
 	t.Parallel()
-	s := alone(t, "--quota-backend-bytes=2000000")
+	s := aloneWith(t, testserver.Options{Args: []string{"--quota-backend-bytes=2000000"}})
 	client := connect(t, s.DSN)
 	b := etcdlock.New(client)
 	g, err := b.Acquire(t.Context(), request("a"))

@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"context"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -38,6 +39,24 @@ func (b *Backend) Age(nonce driver.Nonce) time.Duration {
 	s := b.entries[nonce].session
 	b.mu.Unlock()
 	return b.age(s)
+}
+
+// SetChecks sets how often each waiter of b renews its session and reads the queue in each TTL of the session.
+func (b *Backend) SetChecks(n int) { b.times.checks = n }
+
+// Sweep renews the sessions for which etcd may execute a request late. A renewal deletes the keys of such requests.
+func (b *Backend) Sweep(ctx context.Context) {
+	b.mu.Lock()
+	doubted := make(map[*session]bool)
+	for _, e := range b.entries {
+		if e.session.doubted {
+			doubted[e.session] = true
+		}
+	}
+	b.mu.Unlock()
+	for s := range doubted {
+		_ = b.beat(ctx, s) // the next call retries
+	}
 }
 
 // SessionKey returns the key through which a process watches its session.

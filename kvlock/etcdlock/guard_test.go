@@ -17,54 +17,58 @@ import (
 
 // etcd rejects a transaction with the guard of a lost lease, even if the holder does not know of the loss. It accepts a
 // transaction with the guard of the current lease.
-func TestGuardRefusesWhatComesTooLate(t *testing.T) {
-	everywhere(t, func(t *testing.T, n *network) {
-		b, err := n.open()
+func TestGuardRefusesWhatComesTooLate(t *testing.T) { onOneNode(t, guardRefusesWhatComesTooLate) }
+func TestCompatGuardRefusesWhatComesTooLate(t *testing.T) {
+	onThreeNodes(t, guardRefusesWhatComesTooLate)
+}
+
+func guardRefusesWhatComesTooLate(t *testing.T, n *network) {
+	b, err := n.open()
+	require.NoError(t, err)
+	lease, err := lockerOn(t, b).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
+	require.NoError(t, err)
+	old, err := b.Guard(lease)
+	require.NoError(t, err)
+	write := func(guard clientv3.Cmp) bool {
+		reply, err := n.direct.Txn(t.Context()).If(guard).Then(clientv3.OpPut("data-"+n.watching.Queue(driver.Key{}), "x")).Commit()
 		require.NoError(t, err)
-		lease, err := lockerOn(t, b).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
-		require.NoError(t, err)
-		old, err := b.Guard(lease)
-		require.NoError(t, err)
-		write := func(guard clientv3.Cmp) bool {
-			reply, err := n.direct.Txn(t.Context()).If(guard).Then(clientv3.OpPut("data-"+n.watching.Queue(driver.Key{}), "x")).Commit()
-			require.NoError(t, err)
-			return reply.Succeeded
-		}
-		require.True(t, write(old))
-		require.NoError(t, n.Cut(b))
-		defer func() { require.NoError(t, n.Restore(b)) }()
-		require.NoError(t, n.Expire(t.Context(), driver.Key{Namespace: "n/s", Name: "a"}))
-		require.NoError(t, lease.Err(), "the holder knows nothing of its loss")
-		require.False(t, write(old))
-		other, err := n.open()
-		require.NoError(t, err)
-		next, err := lockerOn(t, other).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
-		require.NoError(t, err)
-		require.False(t, write(old))
-		present, err := other.Guard(next)
-		require.NoError(t, err)
-		require.True(t, write(present))
-	})
+		return reply.Succeeded
+	}
+	require.True(t, write(old))
+	require.NoError(t, n.Cut(b))
+	defer func() { require.NoError(t, n.Restore(b)) }()
+	require.NoError(t, n.Expire(t.Context(), driver.Key{Namespace: "n/s", Name: "a"}))
+	require.NoError(t, lease.Err(), "the holder knows nothing of its loss")
+	require.False(t, write(old))
+	other, err := n.open()
+	require.NoError(t, err)
+	next, err := lockerOn(t, other).Acquire(t.Context(), "a", rowlock.Namespace("n/s"))
+	require.NoError(t, err)
+	require.False(t, write(old))
+	present, err := other.Guard(next)
+	require.NoError(t, err)
+	require.True(t, write(present))
 }
 
 // A reader's guard is true while the reader holds its lease. Guard fails for a lease that another backend granted.
-func TestGuardOfAReader(t *testing.T) {
-	everywhere(t, func(t *testing.T, n *network) {
-		lease, err := lockerOn(t, n.watching).Acquire(t.Context(), "a", rowlock.Shared())
+func TestGuardOfAReader(t *testing.T)       { onOneNode(t, guardOfAReader) }
+func TestCompatGuardOfAReader(t *testing.T) { onThreeNodes(t, guardOfAReader) }
+
+func guardOfAReader(t *testing.T, n *network) {
+	lease, err := lockerOn(t, n.watching).Acquire(t.Context(), "a", rowlock.Shared())
+	require.NoError(t, err)
+	guard, err := n.watching.Guard(lease)
+	require.NoError(t, err)
+	holds := func() bool {
+		reply, err := n.direct.Txn(t.Context()).If(guard).Then(clientv3.OpGet("data")).Commit()
 		require.NoError(t, err)
-		guard, err := n.watching.Guard(lease)
-		require.NoError(t, err)
-		holds := func() bool {
-			reply, err := n.direct.Txn(t.Context()).If(guard).Then(clientv3.OpGet("data")).Commit()
-			require.NoError(t, err)
-			return reply.Succeeded
-		}
-		require.True(t, holds())
-		_, err = etcdlock.New(n.direct, n.prefix).Guard(lease)
-		require.ErrorContains(t, err, "another Backend")
-		require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
-		require.False(t, holds())
-	})
+		return reply.Succeeded
+	}
+	require.True(t, holds())
+	_, err = etcdlock.New(n.direct, n.prefix).Guard(lease)
+	require.ErrorContains(t, err, "another Backend")
+	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
+	require.False(t, holds())
 }
 
 // Guard fails for a lease that has ended, and for a lease of another kind of store.

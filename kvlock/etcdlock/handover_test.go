@@ -21,7 +21,7 @@ func TestCommitsOfAHandOver(t *testing.T) {
 	for _, processes := range []int{1, 5, many} {
 		t.Run(fmt.Sprint(processes), func(t *testing.T) {
 			t.Parallel()
-			s := alone(t)
+			s := counted(t)
 			client := connect(t, s.DSN)
 			waits := make(chan struct{}, many)
 			trace := rowlock.Tracing(&rowlock.Trace{Waiting: func(rowlock.WaitingEvent) { waits <- struct{}{} }})

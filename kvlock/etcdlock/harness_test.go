@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultnet"
@@ -20,12 +22,16 @@ import (
 	"github.com/rowlock/rowlock/locktest"
 )
 
+// reconnecting replaces gRPC's delays between attempts to connect, which grow from one second to two minutes.
+var reconnecting = backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 200 * time.Millisecond}
+
 // config returns a client configuration that logs nothing, reconnects quickly, and detects dead connections.
 func config(endpoints ...string) clientv3.Config {
 	return clientv3.Config{
 		Endpoints: endpoints, Logger: zap.NewNop(),
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: time.Second,
 		BackoffWaitBetween: 20 * time.Millisecond,
+		DialOptions:        []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnecting, MinConnectTimeout: 20 * time.Second})},
 	}
 }
 

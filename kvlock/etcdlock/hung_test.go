@@ -10,13 +10,15 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
 // A waiter whose watch is on a node that hangs is still granted the lock. This holds even if the client does not detect
 // the dead connection, because DialKeepAliveTime is not set.
-func TestAWaiterOnANodeThatHangs(t *testing.T) {
+func TestCompatAWaiterOnANodeThatHangs(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	c := cluster(t)
 	where := prefix()
@@ -57,7 +59,8 @@ func TestAWaiterOnANodeThatHangs(t *testing.T) {
 }
 
 // A waiter keeps its entry in the queue, even if the cluster has no leader for longer than the timeout of one request.
-func TestAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
+func TestCompatAWaiterWithoutAnyLeaderKeepsItsPlace(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	c := cluster(t)
 	where := prefix()

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
@@ -18,7 +19,8 @@ import (
 // A node that is cut off from the other nodes, but that clients can reach, does not delay requests. Clients that have
 // this node among their endpoints acquire, wait, renew and release on the other nodes. The order in which a client
 // tries the nodes does not matter.
-func TestANodeWithoutALeaderIsPassed(t *testing.T) {
+func TestCompatANodeWithoutALeaderIsPassed(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	c := cluster(t)
 	alone := leader(t, c)
@@ -62,7 +64,8 @@ func TestANodeWithoutALeaderIsPassed(t *testing.T) {
 }
 
 // If an election interrupts a renewal, the renewal is retried. So no renewal fails when the leader resigns.
-func TestAnElectionFailsNoRenewal(t *testing.T) {
+func TestCompatAnElectionFailsNoRenewal(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	c := cluster(t)
 	nodes := map[uint64]*clientv3.Client{}

@@ -12,76 +12,71 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
-// requireOver waits until the context of a session has ended. It fails the test after 30 seconds.
-func requireOver(t *testing.T, session context.Context, why string) { //nolint:revive // the context is what is tested
-	t.Helper()
-	select {
-	case <-session.Done():
-	case <-time.After(30 * time.Second):
-		t.Fatal("the lease is still trusted, although " + why)
-	}
-}
-
 // When a session ends in etcd, trust in all its exclusive and shared locks ends, without a renewal.
-func TestTheEndOfASessionEndsTrust(t *testing.T) {
-	everywhere(t, func(t *testing.T, n *network) {
-		b, err := n.open()
+func TestTheEndOfASessionEndsTrust(t *testing.T) { onOneNode(t, theEndOfASessionEndsTrust) }
+
+func TestCompatTheEndOfASessionEndsTrust(t *testing.T) { onThreeNodes(t, theEndOfASessionEndsTrust) }
+
+func theEndOfASessionEndsTrust(t *testing.T, n *network) {
+	b, err := n.open()
+	require.NoError(t, err)
+	var ends []context.Context
+	for i := range 10 {
+		g, err := b.Acquire(t.Context(), request(fmt.Sprint(i)))
 		require.NoError(t, err)
-		var ends []context.Context
-		for i := range 10 {
-			g, err := b.Acquire(t.Context(), request(fmt.Sprint(i)))
-			require.NoError(t, err)
-			ends = append(ends, g.Session)
-		}
-		share, err := b.Acquire(t.Context(), reading("read"))
-		require.NoError(t, err)
-		ends = append(ends, share.Session)
-		longer := request("longer")
-		longer.TTL = time.Minute // uses another session
-		other, err := b.Acquire(t.Context(), longer)
-		require.NoError(t, err)
-		revoked := time.Now()
-		require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "0"}))
-		for _, session := range ends {
-			requireOver(t, session, "its lease was revoked")
-		}
-		t.Logf("trust ended after %s", time.Since(revoked))
-		require.NoError(t, other.Session.Err())
-	})
+		ends = append(ends, g.Session)
+	}
+	share, err := b.Acquire(t.Context(), reading("read"))
+	require.NoError(t, err)
+	ends = append(ends, share.Session)
+	longer := request("longer")
+	longer.TTL = time.Minute // uses another session
+	other, err := b.Acquire(t.Context(), longer)
+	require.NoError(t, err)
+	revoked := time.Now()
+	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "0"}))
+	for _, session := range ends {
+		requireOver(t, session, "its lease was revoked")
+	}
+	t.Logf("trust ended after %s", time.Since(revoked))
+	require.NoError(t, other.Session.Err())
 }
 
 // If a session ends while its process is cut off, the process notices the end when the network is back. The process
 // needs no renewal for that. It also notices the end if etcd has compacted the revisions since the process was cut
 // off.
-func TestASessionThatEndedUnseen(t *testing.T) {
-	everywhere(t, func(t *testing.T, n *network) {
-		for _, compacts := range []bool{false, true} {
-			b, err := n.open()
+func TestASessionThatEndedUnseen(t *testing.T) { onOneNode(t, aSessionThatEndedUnseen) }
+
+func TestCompatASessionThatEndedUnseen(t *testing.T) { onThreeNodes(t, aSessionThatEndedUnseen) }
+
+func aSessionThatEndedUnseen(t *testing.T, n *network) {
+	for _, compacts := range []bool{false, true} {
+		b, err := n.open()
+		require.NoError(t, err)
+		r := request("a")
+		g, err := b.Acquire(t.Context(), r)
+		require.NoError(t, err)
+		session := g.Session
+		require.Eventually(t, func() bool { return watched(t, n, r.Key) }, 20*time.Second, 5*time.Millisecond)
+		require.NoError(t, n.Cut(b))
+		require.NoError(t, n.Expire(t.Context(), r.Key))
+		reply, err := n.direct.Put(t.Context(), n.watching.Queue(r.Key)+"later", "")
+		require.NoError(t, err)
+		if compacts {
+			_, err = n.direct.Compact(t.Context(), reply.Header.Revision)
 			require.NoError(t, err)
-			r := request("a")
-			g, err := b.Acquire(t.Context(), r)
-			require.NoError(t, err)
-			session := g.Session
-			require.Eventually(t, func() bool { return watched(t, n, r.Key) }, 20*time.Second, 5*time.Millisecond)
-			require.NoError(t, n.Cut(b))
-			require.NoError(t, n.Expire(t.Context(), r.Key))
-			reply, err := n.direct.Put(t.Context(), n.watching.Queue(r.Key)+"later", "")
-			require.NoError(t, err)
-			if compacts {
-				_, err = n.direct.Compact(t.Context(), reply.Header.Revision)
-				require.NoError(t, err)
-			}
-			_, err = n.direct.Delete(t.Context(), n.watching.Queue(r.Key)+"later")
-			require.NoError(t, err)
-			require.NoError(t, session.Err())
-			require.NoError(t, n.Restore(b))
-			requireOver(t, session, "its lease was revoked")
 		}
-	})
+		_, err = n.direct.Delete(t.Context(), n.watching.Queue(r.Key)+"later")
+		require.NoError(t, err)
+		require.NoError(t, session.Err())
+		require.NoError(t, n.Restore(b))
+		requireOver(t, session, "its lease was revoked")
+	}
 }
 
 // watched reports whether the session that holds key has put its session key, which its process watches.
@@ -95,31 +90,33 @@ func watched(t *testing.T, n *network, key driver.Key) bool {
 }
 
 // A forced release ends trust in the released lock without a renewal. Trust in other locks of the session continues.
-func TestAForcedReleaseEndsTrust(t *testing.T) {
-	everywhere(t, func(t *testing.T, n *network) {
-		b, err := n.open()
-		require.NoError(t, err)
-		g, err := b.Acquire(t.Context(), request("a"))
-		require.NoError(t, err)
-		kept, err := b.Acquire(t.Context(), request("b"))
-		require.NoError(t, err)
-		require.Eventually(t, func() bool { return watched(t, n, g.Key) }, 20*time.Second, 5*time.Millisecond)
-		session := g.Session
-		require.NoError(t, n.watching.ForceRelease(t.Context(), g.Key, g.Token, true))
-		requireOver(t, session, "its release was forced")
-		require.NoError(t, kept.Session.Err())
-		outcomes, err := b.Renew(t.Context(), []driver.Grant{g, kept})
-		require.NoError(t, err)
-		require.Equal(t, []driver.Outcome{driver.Lost, driver.Renewed}, outcomes)
-		require.ErrorIs(t, b.Release(t.Context(), g), driver.ErrNotHeld)
-	})
+func TestAForcedReleaseEndsTrust(t *testing.T) { onOneNode(t, aForcedReleaseEndsTrust) }
+
+func TestCompatAForcedReleaseEndsTrust(t *testing.T) { onThreeNodes(t, aForcedReleaseEndsTrust) }
+
+func aForcedReleaseEndsTrust(t *testing.T, n *network) {
+	b, err := n.open()
+	require.NoError(t, err)
+	g, err := b.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	kept, err := b.Acquire(t.Context(), request("b"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return watched(t, n, g.Key) }, 20*time.Second, 5*time.Millisecond)
+	session := g.Session
+	require.NoError(t, n.watching.ForceRelease(t.Context(), g.Key, g.Token, true))
+	requireOver(t, session, "its release was forced")
+	require.NoError(t, kept.Session.Err())
+	outcomes, err := b.Renew(t.Context(), []driver.Grant{g, kept})
+	require.NoError(t, err)
+	require.Equal(t, []driver.Outcome{driver.Lost, driver.Renewed}, outcomes)
+	require.ErrorIs(t, b.Release(t.Context(), g), driver.ErrNotHeld)
 }
 
 // A process has one watch for all its locks with the same TTL. The watch ends when the locker is closed. The next lock
 // starts a new watch.
 func TestOneWatchForAllLocks(t *testing.T) {
 	t.Parallel()
-	s := alone(t)
+	s := counted(t)
 	b := etcdlock.New(connect(t, s.DSN))
 	standing := func(want int) {
 		t.Helper()
@@ -143,33 +140,36 @@ func TestOneWatchForAllLocks(t *testing.T) {
 // If the first waiter in the queue dies, a released lock stays blocked for the waiters behind it until the dead
 // waiter's session ends. The dead waiter's session ends after nine eighths of the waiter's TTL, plus the time that
 // etcd needs to notice.
-func TestAWaiterThatDiesAtTheHead(t *testing.T) {
-	everywhere(t, func(t *testing.T, n *network) {
-		held, err := n.watching.Acquire(t.Context(), request("a"))
+func TestAWaiterThatDiesAtTheHead(t *testing.T) { onOneNode(t, aWaiterThatDiesAtTheHead) }
+
+func TestCompatAWaiterThatDiesAtTheHead(t *testing.T) { onThreeNodes(t, aWaiterThatDiesAtTheHead) }
+
+func aWaiterThatDiesAtTheHead(t *testing.T, n *network) {
+	held, err := n.watching.Acquire(t.Context(), request("a"))
+	require.NoError(t, err)
+	dying, err := n.open()
+	require.NoError(t, err)
+	brief := request("a")
+	brief.TTL = 2 * time.Second
+	queued(t, n, dying, t.Context(), brief)
+	last := queued(t, n, n.watching, t.Context(), request("a"))
+	require.NoError(t, n.Crash(dying))
+	died := time.Now()
+	require.NoError(t, n.watching.Release(t.Context(), held))
+	select {
+	case err := <-last:
 		require.NoError(t, err)
-		dying, err := n.open()
-		require.NoError(t, err)
-		brief := request("a")
-		brief.TTL = 2 * time.Second
-		queued(t, n, dying, t.Context(), brief)
-		last := queued(t, n, n.watching, t.Context(), request("a"))
-		require.NoError(t, n.Crash(dying))
-		died := time.Now()
-		require.NoError(t, n.watching.Release(t.Context(), held))
-		select {
-		case err := <-last:
-			require.NoError(t, err)
-			t.Logf("the lock was blocked for %s", time.Since(died))
-		case <-time.After(30 * time.Second):
-			t.Fatal("the lock stays blocked")
-		}
-	})
+		t.Logf("the lock was blocked for %s", time.Since(died))
+	case <-time.After(30 * time.Second):
+		t.Fatal("the lock stays blocked")
+	}
 }
 
 // A leader is suspended for longer than a lease. When it continues, it revokes leases that the new leader has renewed
 // (seen in etcd 3.7.3). Trust in the locks of a revoked lease ends when etcd deletes their keys. It ends although this
 // test sends no renewal.
-func TestALeaderThatIsContinued(t *testing.T) {
+func TestCompatALeaderThatIsContinued(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	c := cluster(t)
 	for range 30 { // a trial may pass without a revoked lease, so repeat it

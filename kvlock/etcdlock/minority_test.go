@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
 
@@ -39,7 +40,8 @@ func TestAHolderInTheMinorityLosesFirst(t *testing.T) {
 
 // A waiter whose watch is on a node that is cut off from the majority moves to another node. It is granted the name
 // after the release.
-func TestAWaiterLeavesTheMinority(t *testing.T) {
+func TestCompatAWaiterLeavesTheMinority(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	c := cluster(t)
 	where := prefix()

@@ -20,7 +20,7 @@ import (
 // so the documentation requires this option.
 func TestARestoredSnapshot(t *testing.T) {
 	t.Parallel()
-	s := alone(t)
+	s := aloneWith(t, testserver.Options{})
 	b := etcdlock.New(connect(t, s.DSN))
 	kept, err := b.Acquire(t.Context(), request("kept"))
 	require.NoError(t, err)

@@ -14,58 +14,66 @@ import (
 
 // Readers and writers wait in one queue. A writer waits until every reader before it has released, in any order. The
 // readers behind the writer wait only for the writer.
-func TestReadersAndWritersShareAQueue(t *testing.T) {
-	everywhere(t, func(t *testing.T, n *network) {
-		b := n.watching
-		var readers []driver.Grant
-		for range 3 {
-			g, err := b.Acquire(t.Context(), reading("a"))
-			require.NoError(t, err)
-			readers = append(readers, g)
-		}
-		writer := queuedGrant(t, n, b, t.Context(), request("a"))
-		late := queuedGrant(t, n, b, t.Context(), reading("a"))
-		later := queuedGrant(t, n, b, t.Context(), reading("a"))
-		for _, i := range []int{2, 0, 1} { // the writer watches the last reader first
-			require.Empty(t, writer)
-			require.NoError(t, b.Release(t.Context(), readers[i]))
-		}
-		g := <-writer
-		require.NoError(t, g.err)
-		require.Empty(t, late)
-		require.NoError(t, b.Release(t.Context(), g.Grant))
-		one, two := <-late, <-later
-		require.NoError(t, one.err)
-		require.NoError(t, two.err)
-		require.Equal(t, one.Token, two.Token)
-		require.Greater(t, one.Token, g.Token)
-		require.Greater(t, g.Token, readers[0].Token)
-		outcomes, err := b.Renew(t.Context(), []driver.Grant{one.Grant, two.Grant})
+func TestReadersAndWritersShareAQueue(t *testing.T) { onOneNode(t, readersAndWritersShareAQueue) }
+
+func TestCompatReadersAndWritersShareAQueue(t *testing.T) {
+	onThreeNodes(t, readersAndWritersShareAQueue)
+}
+
+func readersAndWritersShareAQueue(t *testing.T, n *network) {
+	b := n.watching
+	var readers []driver.Grant
+	for range 3 {
+		g, err := b.Acquire(t.Context(), reading("a"))
 		require.NoError(t, err)
-		require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
-	})
+		readers = append(readers, g)
+	}
+	writer := queuedGrant(t, n, b, t.Context(), request("a"))
+	late := queuedGrant(t, n, b, t.Context(), reading("a"))
+	later := queuedGrant(t, n, b, t.Context(), reading("a"))
+	for _, i := range []int{2, 0, 1} { // the writer watches the last reader first
+		require.Empty(t, writer)
+		require.NoError(t, b.Release(t.Context(), readers[i]))
+	}
+	g := <-writer
+	require.NoError(t, g.err)
+	require.Empty(t, late)
+	require.NoError(t, b.Release(t.Context(), g.Grant))
+	one, two := <-late, <-later
+	require.NoError(t, one.err)
+	require.NoError(t, two.err)
+	require.Equal(t, one.Token, two.Token)
+	require.Greater(t, one.Token, g.Token)
+	require.Greater(t, g.Token, readers[0].Token)
+	outcomes, err := b.Renew(t.Context(), []driver.Grant{one.Grant, two.Grant})
+	require.NoError(t, err)
+	require.Equal(t, []driver.Outcome{driver.Renewed, driver.Renewed}, outcomes)
 }
 
 // If a waiting writer gives up, the readers behind it are granted the lock, while earlier readers still hold it.
-func TestAWriterThatGivesUpLetsReadersIn(t *testing.T) {
-	everywhere(t, func(t *testing.T, n *network) {
-		b := n.watching
-		before, err := b.Acquire(t.Context(), reading("a"))
-		require.NoError(t, err)
-		ctx, giveUp := context.WithCancel(t.Context())
-		writer := queuedGrant(t, n, n.watching, ctx, request("a"))
-		behind := queuedGrant(t, n, b, t.Context(), reading("a"))
-		require.Empty(t, behind)
-		giveUp()
-		require.ErrorIs(t, (<-writer).err, context.Canceled)
-		after := <-behind
-		require.NoError(t, after.err)
-		require.Equal(t, before.Token, after.Token, "the writer was not granted, so the epoch continues")
-		require.NoError(t, b.Release(t.Context(), before))
-		third, err := b.Acquire(t.Context(), reading("a"))
-		require.NoError(t, err)
-		require.Equal(t, before.Token, third.Token)
-	})
+func TestAWriterThatGivesUpLetsReadersIn(t *testing.T) { onOneNode(t, aWriterThatGivesUpLetsReadersIn) }
+
+func TestCompatAWriterThatGivesUpLetsReadersIn(t *testing.T) {
+	onThreeNodes(t, aWriterThatGivesUpLetsReadersIn)
+}
+
+func aWriterThatGivesUpLetsReadersIn(t *testing.T, n *network) {
+	b := n.watching
+	before, err := b.Acquire(t.Context(), reading("a"))
+	require.NoError(t, err)
+	ctx, giveUp := context.WithCancel(t.Context())
+	writer := queuedGrant(t, n, n.watching, ctx, request("a"))
+	behind := queuedGrant(t, n, b, t.Context(), reading("a"))
+	require.Empty(t, behind)
+	giveUp()
+	require.ErrorIs(t, (<-writer).err, context.Canceled)
+	after := <-behind
+	require.NoError(t, after.err)
+	require.Equal(t, before.Token, after.Token, "the writer was not granted, so the epoch continues")
+	require.NoError(t, b.Release(t.Context(), before))
+	third, err := b.Acquire(t.Context(), reading("a"))
+	require.NoError(t, err)
+	require.Equal(t, before.Token, third.Token)
 }
 
 // A backend does not renew or release a share for a grant that is marked as exclusive, even if the grant is the same
@@ -89,9 +97,11 @@ func TestFormsDoNotMix(t *testing.T) {
 // acquisitions have separate keys. The keys of waiters follow the same rules.
 func TestKeysAreUsedAgain(t *testing.T) {
 	t.Parallel()
-	s := alone(t)
+	s := counted(t)
 	n := newNetwork(t, s.DSN)
 	b := n.watching
+	began, err := n.direct.Get(t.Context(), "began")
+	require.NoError(t, err)
 	for range 10 {
 		g, err := b.Acquire(t.Context(), request("a"))
 		require.NoError(t, err)
@@ -115,7 +125,7 @@ func TestKeysAreUsedAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	puts := 0
-	for reply := range n.direct.Watch(ctx, b.Queue(driver.Key{Name: "a"}), clientv3.WithPrefix(), clientv3.WithRev(1), clientv3.WithFilterDelete()) {
+	for reply := range n.direct.Watch(ctx, b.Queue(driver.Key{Name: "a"}), clientv3.WithPrefix(), clientv3.WithRev(began.Header.Revision), clientv3.WithFilterDelete()) {
 		for _, e := range reply.Events {
 			keys[string(e.Kv.Key)] = true
 			puts++
@@ -126,22 +136,4 @@ func TestKeysAreUsedAgain(t *testing.T) {
 	}
 	require.Equal(t, 30, puts)
 	require.Len(t, keys, 3)
-}
-
-type result struct {
-	driver.Grant
-	err error
-}
-
-// queuedGrant does the same as queued, but its channel also receives the grant.
-func queuedGrant(t *testing.T, n *network, b *etcdlock.Backend, ctx context.Context, r driver.Request) <-chan result { //nolint:revive // ctx is what the test is about
-	t.Helper()
-	before := entries(t, n, r.Key)
-	done := make(chan result, 1)
-	go func() {
-		g, err := inQueue(b, ctx, r)
-		done <- result{g, err}
-	}()
-	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 30*time.Second, time.Millisecond)
-	return done
 }

@@ -2,7 +2,6 @@ package etcdlock_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,34 +11,6 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
-
-// stop blocks the callers of its method hold until the test closes the channel goOn.
-type stop struct {
-	once          sync.Once
-	reached, goOn chan struct{}
-}
-
-func newStop() *stop { return &stop{reached: make(chan struct{}), goOn: make(chan struct{})} }
-
-func (s *stop) hold(ctx context.Context) {
-	s.once.Do(func() { close(s.reached) })
-	select {
-	case <-s.goOn:
-	case <-ctx.Done():
-	}
-}
-
-// before is a context that blocks a request before it is sent. It blocks in Value, which the client calls first.
-type before struct {
-	context.Context
-
-	stop *stop
-}
-
-func (b before) Value(key any) any {
-	b.stop.hold(b.Context)
-	return b.Context.Value(key)
-}
 
 // leases is a client for leases that blocks after each reply to TimeToLive.
 type leases struct {
@@ -80,7 +51,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 	b, other := etcdlock.New(client, place), etcdlock.New(connect(t, server(t)), place)
 	asked := func(name string) driver.Request {
 		r := request(name)
-		r.TTL = 40 * time.Second // the session's TTL is 45 s
+		r.TTL = 16 * time.Second // the session's TTL is 18 s
 		return r
 	}
 	kept, err := b.Acquire(ctx, asked("kept"))
@@ -95,7 +66,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 		_, _ = b.Acquire(before{doubt, unanswered}, asked("unanswered"))
 	}()
 	<-unanswered.reached
-	require.Eventually(t, func() bool { return b.Age(kept.Nonce) > 5100*time.Millisecond }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.Age(kept.Nonce) > 2100*time.Millisecond }, 30*time.Second, 10*time.Millisecond)
 	granted := make(chan error, 1)
 	go func() { // this acquisition has chosen the session, and renews the session before it puts an entry
 		_, err := b.Acquire(before{ctx, beat}, asked("x"))

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/etcdlock"
 )
@@ -25,7 +26,8 @@ import (
 // client gets no lock if it has no certificate, if another authority signed its certificate, or if it does not trust
 // the server's certificate. The error is then not ErrHeld. If the client does not trust the server's certificate, the
 // error says so. In the other cases the text depends on what the server sends before it closes the connection.
-func TestCertificatesOfBothSides(t *testing.T) {
+func TestCompatCertificatesOfBothSides(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	ours, theirs := newAuthority(t), newAuthority(t)
 	certFile, keyFile := ours.issue(t).files(t)
@@ -61,7 +63,7 @@ func TestCertificatesOfBothSides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := (&secured{s.Server, bad.trust}).as(t, "", "")
+			client := (&secured{Server: s.Server, trust: bad.trust}).as(t, "", "")
 			_, err := lockerOn(t, etcdlock.New(client), rowlock.TTL(time.Second)).Acquire(t.Context(), "a")
 			require.ErrorIs(t, err, rowlock.ErrUnavailable)
 			require.NotErrorIs(t, err, rowlock.ErrHeld)

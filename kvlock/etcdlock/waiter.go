@@ -157,10 +157,10 @@ func (w *waiter) begin(ctx context.Context) (*driver.Held, error) {
 }
 
 // wait blocks until the lock is granted. It watches the key before the waiter's own, and reads the queue when that key
-// may have been deleted. It also renews the session and reads the queue four times per TTL, because a watch on a node
+// may have been deleted. It also renews the session and reads the queue several times per TTL (see times), because a watch on a node
 // that hangs delivers nothing.
 func (w *waiter) wait(ctx context.Context) error {
-	every := w.entry.session.ttl / 4
+	every := w.entry.session.ttl / time.Duration(w.backend.times.checks)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	defer w.stop()

@@ -80,12 +80,3 @@ func TestServerClockSetBack(t *testing.T) {
 	require.NoError(t, s.SetClock(-time.Hour+time.Minute)) // waits until the TTL is over on the server's current clock
 	assert.Greater(t, redistest.Acquire(t, b, redistest.Request("crashed")).Token, next.Token)
 }
-
-// leftOf returns how long the lease of a lock still lasts.
-func leftOf(tb testing.TB, b *redislock.Backend, name string) time.Duration {
-	tb.Helper()
-	status, err := b.Inspect(context.Background(), driver.Key{Name: name})
-	require.NoError(tb, err)
-	require.Equal(tb, driver.StateHeld, status.State)
-	return status.ExpiresIn
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
@@ -136,7 +137,8 @@ func serves(tb testing.TB, n *redis.Client, slot int) bool {
 	return false
 }
 
-func TestCluster(t *testing.T) {
+func TestCompatCluster(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	c, each := nodes(t)
 	for name, test := range map[string]func(*testing.T, *redis.ClusterClient, []*redis.Client){

@@ -1,5 +1,10 @@
 package redislock
 
+import "github.com/rowlock/rowlock/kvlock/internal/redisbase"
+
+// Times returns the times of b's subscription. A test may change them before b waits for the first time.
+func (b *Backend) Times() *redisbase.Times { return &b.wakes.Times }
+
 // SubscribeAgain makes b forget that the server refused a subscription, so that b tries again at once.
 func (b *Backend) SubscribeAgain() { b.wakes.ForgetRefusal() }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
@@ -38,7 +39,8 @@ func TestNobodyStarves(t *testing.T) {
 
 // Promise 9 of docs/guarantees.md: two hundred processes acquire and release one name repeatedly, and each is granted
 // at least half of its fair share.
-func TestNobodyStarvesOfTwoHundred(t *testing.T) {
+func TestCompatNobodyStarvesOfTwoHundred(t *testing.T) {
+	testenv.Compat(t)
 	open, servers := onOne(t)
 	served, _ := redistest.Contest(t, open, servers, 200, 1, 2000)
 	slices.Sort(served)

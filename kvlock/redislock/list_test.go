@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,41 +12,6 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redisbase"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 )
-
-// listed returns the ids and the values of the entries of a linked list (see list.lua), in the order of the list, and
-// checks that the fields of the list agree.
-func listed(tb testing.TB, fields map[string]string, field, prefix string) (ids, values []string) {
-	tb.Helper()
-	entries := 0
-	for name := range fields {
-		if strings.HasPrefix(name, prefix) {
-			entries++
-		}
-	}
-	text, ok := fields[field]
-	if !ok {
-		require.Zero(tb, entries, "the list is empty")
-		return nil, nil
-	}
-	words := strings.Fields(text)
-	require.Len(tb, words, 5)
-	if words[0] == words[1] {
-		require.Zero(tb, entries, "the list has one entry")
-		ids, values = words[:1], words[3:4]
-	} else {
-		before := "-"
-		for id := words[0]; id != "-" && len(ids) <= entries; {
-			entry := strings.Fields(fields[prefix+id])
-			require.Len(tb, entry, 3, id)
-			require.Equal(tb, before, entry[0], "before %s", id)
-			ids, values = append(ids, id), append(values, entry[2])
-			before, id = id, entry[1]
-		}
-		require.Len(tb, ids, entries)
-	}
-	require.Equal(tb, words, []string{ids[0], ids[len(ids)-1], strconv.Itoa(len(ids)), values[0], values[len(values)-1]})
-	return ids, values
-}
 
 // Scripts with random changes, some of them saved in several steps, leave the list that a slice predicts.
 func TestList(t *testing.T) {

@@ -3,7 +3,6 @@ package redislock_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"net"
 	"testing"
 	"time"
@@ -17,50 +16,16 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
-	"github.com/rowlock/rowlock/migrations"
 )
-
-// fenced returns a guard for data in a SQL database.
-func fenced(tb testing.TB) *fence.Guard {
-	tb.Helper()
-	db, err := sql.Open("sqlite", ":memory:")
-	require.NoError(tb, err)
-	tb.Cleanup(func() { _ = db.Close() })
-	db.SetMaxOpenConns(1)
-	require.NoError(tb, migrations.Up(tb.Context(), db, migrations.SQLite))
-	return fence.SQLite(db)
-}
-
-// refuses checks that fences reject the writes of the first of two holders. The first holder still trusts its lease.
-// After the second holder has sealed, Redis and a SQL database reject the first holder's writes. The first holder's
-// next renewal then reports the loss.
-func refuses(tb testing.TB, guard *fence.Guard, client redis.UniversalClient, first, second *rowlock.Lease) {
-	tb.Helper()
-	require.NoError(tb, first.Err(), "the first holder trusts its lease")
-	require.NoError(tb, second.Err())
-	assert.Greater(tb, second.Token(), first.Token())
-
-	nothing := func(context.Context, *sql.Tx) error { return nil }
-	assert.ErrorIs(tb, guard.Tx(first.Context(), nothing), fence.ErrStale)
-	require.NoError(tb, guard.Tx(second.Context(), nothing))
-
-	write := redislock.NewGuard("return redis.call('SET', KEYS[1], ARGV[1])")
-	require.NoError(tb, redislock.Seal(tb.Context(), client, "{data}:mark", second.Token()))
-	_, err := write.Run(tb.Context(), client, "{data}:mark", first.Token(), []string{"{data}"}, "first")
-	assert.ErrorIs(tb, err, redislock.ErrStale)
-	_, err = write.Run(tb.Context(), client, "{data}:mark", second.Token(), []string{"{data}"}, "second")
-	require.NoError(tb, err)
-
-	require.Eventually(tb, func() bool { return errors.Is(first.Renew(tb.Context()), rowlock.ErrLost) }, redistest.AtMost, 10*time.Millisecond)
-	require.NoError(tb, second.Renew(tb.Context()))
-}
 
 // Sentinel promotes a replica that lacks the last grant. A second holder is granted the name, with a larger token,
 // while the first holder still trusts its lease. Fenced data reject the first holder's writes.
-func TestFailoverBySentinel(t *testing.T) {
+func TestCompatFailoverBySentinel(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	const replicaIP = "127.0.0.2" // the proxy recognises the replica by this address
 	primary, replica := redistest.Start(t), redistest.Start(t, "--bind-source-addr", replicaIP)

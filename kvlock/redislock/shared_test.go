@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,18 +22,6 @@ func share(ttl time.Duration) driver.Request {
 	r := redistest.Request("job")
 	r.Shared, r.TTL = true, ttl
 	return r
-}
-
-// shareFields returns the names of those fields of the hash "job" that must not remain after all shares have ended:
-// the fields of single shares, and the fields that reserve the lock for writers.
-func shareFields(tb testing.TB, c redis.UniversalClient) (fields []string) {
-	tb.Helper()
-	for _, field := range c.HKeys(context.Background(), job).Val() {
-		if field == "writer_until" || field == "writers" || strings.HasPrefix(field, "r:") {
-			fields = append(fields, field)
-		}
-	}
-	return fields
 }
 
 // advance moves the clock of "job" forward, and returns its time. The clock of a lock never goes back, so the next

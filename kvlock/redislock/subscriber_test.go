@@ -13,69 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
 )
-
-// listener is a waiter that is subscribed to one name.
-type listener struct {
-	woken chan struct{}
-	stop  func()
-}
-
-func (l listener) await(tb testing.TB, why string) {
-	tb.Helper()
-	select {
-	case <-l.woken:
-	case <-time.After(redistest.AtMost):
-		require.FailNow(tb, "no waiter was woken", why)
-	}
-}
-
-// listen subscribes b to the names "0", "1", and so on, and consumes the wake-ups of the subscriptions.
-func listen(tb testing.TB, b *redislock.Backend, names int) []listener {
-	tb.Helper()
-	all := make([]listener, names)
-	notify := func(name string) listener {
-		ctx, cancel := context.WithTimeout(context.Background(), redistest.AtMost)
-		defer cancel()
-		l := listener{woken: make(chan struct{}, 1)}
-		stop, err := b.Notify(ctx, driver.Key{Name: name}, func() {
-			select {
-			case l.woken <- struct{}{}:
-			default:
-			}
-		})
-		require.NoError(tb, err)
-		l.stop = stop
-		return l
-	}
-	for i := range all {
-		all[i] = notify(fmt.Sprint(i))
-		tb.Cleanup(all[i].stop)
-	}
-	notify("last").stop() // when "last" is confirmed, all earlier confirmations have been delivered
-	for _, l := range all {
-		select {
-		case <-l.woken:
-		default:
-		}
-	}
-	return all
-}
-
-// subscriptions returns the server's subscribed connections, one per line.
-func subscriptions(tb testing.TB, c *redis.Client) (lines []string) {
-	tb.Helper()
-	text, err := c.Do(context.Background(), "CLIENT", "LIST", "TYPE", "pubsub").Text()
-	require.NoError(tb, err)
-	for line := range strings.Lines(text) {
-		lines = append(lines, line)
-	}
-	return lines
-}
 
 // Waiters for fifty names share one connection. A release wakes only the waiters for its name. The connection is closed
 // when the last waiter stops.
@@ -140,7 +81,9 @@ func TestReconnectWakesAllWaiters(t *testing.T) {
 				},
 			})
 			t.Cleanup(func() { _ = through.Close() })
-			waiters, direct := listen(t, redislock.New(through), 20), redistest.Connect(t, s.Addr)
+			far := redislock.New(through)
+			far.Times().Silence = time.Second
+			waiters, direct := listen(t, far, 20), redistest.Connect(t, s.Addr)
 			fail(p, direct, &dialled)
 			for i, w := range waiters {
 				w.await(t, fmt.Sprint("reconnected, name ", i))

@@ -13,8 +13,6 @@ import (
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
-const lockX = redlock.DefaultPrefix + ":x"
-
 // heldByTwo acquires a lease that only the second and the third of three nodes have. The third node then loses the
 // lease in a restart.
 func heldByTwo(t *testing.T, f *fleet) (*redlock.Backend, driver.Grant) {
@@ -257,7 +255,8 @@ func TestAnotherRun(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	f := newFleet(t, 3)
-	for _, c := range f.raw {
+	for i, c := range f.raw {
+		require.NoError(t, f.servers[i].Restart(ctx)) // so that the server has just started
 		require.NoError(t, c.HSet(ctx, record, "run_id", "before").Err())
 	}
 	b, _ := f.client(t, steadily)
@@ -314,7 +313,7 @@ func TestRestartedWithItsRecord(t *testing.T) {
 	require.NoError(t, f.servers[2].Restart(ctx))
 	require.NoError(t, f.raw[2].HSet(ctx, record, kept).Err())
 	require.NoError(t, f.raw[1].Del(ctx, lockX).Err())
-	proxies[0].Cut()
+	proxies[0].Close() // so that the node refuses connections, and nobody waits for it
 	outcomes, err := a.Renew(ctx, []driver.Grant{g})
 	if err == nil {
 		assert.NotEqual(t, driver.Renewed, outcomes[0])

@@ -91,7 +91,7 @@ func TestClaim(t *testing.T) {
 	assert.Equal(t, 3, lines)
 }
 
-// exampleNodes starts three servers that vote without a quarantine. It returns nil if Redis is not available.
+// exampleNodes returns three servers that vote without a quarantine. It returns nil if Redis is not available.
 func exampleNodes(ctx context.Context) ([]*redis.Client, func()) {
 	if os.Getenv("ROWLOCK_TEST_REDIS") == "" {
 		return nil, func() {}
@@ -99,12 +99,12 @@ func exampleNodes(ctx context.Context) ([]*redis.Client, func()) {
 	var ends []func()
 	var nodes []*redis.Client
 	for range 3 {
-		s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{})
+		s, giveBack, err := redistest.Borrow(ctx, testserver.Redis)
 		if err != nil {
 			panic(err)
 		}
 		c := redis.NewClient(&redis.Options{Addr: s.Addr})
-		ends = append(ends, s.Stop, func() { _ = c.Close() })
+		ends = append(ends, func() { _ = c.Close(); giveBack() })
 		if err := giveVote(ctx, c); err != nil {
 			panic(err)
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/internal/leaks"
-	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redlock"
@@ -53,15 +52,20 @@ var (
 
 func TestMain(m *testing.M) {
 	redistest.Silence()
-	leaks.Main(m)
+	leaks.Main(redistest.Stopping{M: m})
 }
 
-// newFleet starts servers that vote at once, as if they had been running for a long time.
+// newFleet returns a fleet of empty servers that vote at once, as if they had been running for a long time. The last
+// server is a Valkey server, the others are Redis servers.
 func newFleet(tb testing.TB, size int, opts ...redlock.Option) *fleet {
 	tb.Helper()
 	f := &fleet{opts: opts, clients: make(map[driver.Backend]*fleetClient)}
 	for i := range size {
-		f.servers = append(f.servers, startNode(tb, i == size-1))
+		start := func() *testserver.Server { return redistest.Start(tb) }
+		if i == size-1 {
+			start = func() *testserver.Server { return redistest.StartValkey(tb) }
+		}
+		f.servers = append(f.servers, start())
 		f.raw = append(f.raw, redistest.Connect(tb, f.servers[i].Addr))
 		require.NoError(tb, giveVote(context.Background(), f.raw[i]))
 	}
@@ -71,21 +75,6 @@ func newFleet(tb testing.TB, size int, opts ...redlock.Option) *fleet {
 		}
 	})
 	return f
-}
-
-// startNode starts a Redis server, or a Valkey server for the last node of a fleet.
-func startNode(tb testing.TB, valkey bool) *testserver.Server {
-	tb.Helper()
-	if !valkey {
-		return redistest.Start(tb)
-	}
-	testenv.DSN(tb, testenv.EngineValkey)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := testserver.Start(ctx, testserver.Valkey, testserver.Options{})
-	require.NoError(tb, err)
-	tb.Cleanup(s.Stop)
-	return s
 }
 
 // runID returns the run id of a server.
@@ -221,18 +210,3 @@ var steadily = redlock.NodeTimeout(5 * time.Second)
 
 // forLong permits TTLs that are longer than the default of MaxTTL.
 var forLong = redlock.MaxTTL(10 * time.Minute)
-
-// Redlock passes the conformance suite on three and on five servers. In the suite, clients die, are cut off, and lose
-// replies.
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	for _, size := range []int{3, 5} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			locktest.Run(t, func(tb testing.TB) locktest.Harness { return newFleet(tb, size, steadily, forLong) })
-		})
-	}
-}
-
-func BenchmarkConformance(b *testing.B) {
-	locktest.Bench(b, func(tb testing.TB) locktest.Harness { return newFleet(tb, 3, steadily) })
-}

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/faultproxy"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
-	"github.com/rowlock/rowlock/kvlock/redlock"
 )
 
 // If one node of three hangs, a call waits for this node until NodeTimeout at most, even if the timeouts of the node's
@@ -68,24 +68,31 @@ func TestTwoNodesHang(t *testing.T) {
 		<-lease.Context().Done()
 		ended <- time.Now()
 	}()
-	g, err := a.Acquire(ctx, redistest.Request("y"))
-	require.NoError(t, err)
+	kept, released := redistest.Acquire(t, a, redistest.Request("kept")), redistest.Acquire(t, a, redistest.Request("released"))
 	_, err = theirs.Acquire(ctx, "z")
 	require.NoError(t, err)
 	b.Settle()
 	for _, p := range proxies[:2] {
 		p.Cut()
 	}
-	_, err = a.Renew(ctx, []driver.Grant{g})
-	require.ErrorContains(t, err, "2")
-	err = a.Release(ctx, g)
-	require.ErrorContains(t, err, "1 of 3 nodes released the lock")
-	require.NotErrorIs(t, err, driver.ErrNotHeld)
-	began := time.Now()
-	_, err = mine.TryAcquire(ctx, "z")
-	require.ErrorIs(t, err, rowlock.ErrUnavailable)
-	require.NotErrorIs(t, err, rowlock.ErrHeld)
-	t.Logf("unavailable after %s", time.Since(began))
+	var calls sync.WaitGroup // each call waits for the nodes that hang
+	calls.Go(func() {
+		_, err := a.Renew(ctx, []driver.Grant{kept})
+		assert.ErrorContains(t, err, "2")
+	})
+	calls.Go(func() {
+		err := a.Release(ctx, released)
+		assert.ErrorContains(t, err, "1 of 3 nodes released the lock")
+		assert.NotErrorIs(t, err, driver.ErrNotHeld)
+	})
+	calls.Go(func() {
+		began := time.Now()
+		_, err := mine.TryAcquire(ctx, "z")
+		assert.ErrorIs(t, err, rowlock.ErrUnavailable)
+		assert.NotErrorIs(t, err, rowlock.ErrHeld)
+		t.Logf("unavailable after %s", time.Since(began))
+	})
+	calls.Wait()
 
 	next, err := theirs.Acquire(ctx, "x")
 	had := time.Now()
@@ -173,10 +180,3 @@ func TestRepliesLost(t *testing.T) {
 	require.NoError(t, err)
 	assert.Greater(t, next.Token, g.Token)
 }
-
-// patience is the longest time for which a test waits for an event. It is long enough for a loaded machine.
-const patience = 30 * time.Second
-
-// shortly is the option of tests in which a node hangs. It is longer than the default NodeTimeout, because the other
-// nodes may be slow on a loaded machine.
-var shortly = redlock.NodeTimeout(2 * time.Second)

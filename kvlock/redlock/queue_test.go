@@ -1,7 +1,6 @@
 package redlock_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -15,63 +14,6 @@ import (
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redlock"
 )
-
-// candidate is a waiter for the name "job", with its own backend, as in a separate process.
-type candidate struct {
-	*redlock.Backend
-	woken chan struct{}
-	stop  func()
-}
-
-// row adds n candidates to the sets of waiters, and returns them in the order of their requests.
-func row(tb testing.TB, f *fleet, n int) (all []*candidate) {
-	tb.Helper()
-	for range n {
-		c := &candidate{woken: make(chan struct{}, 100)}
-		c.Backend, _ = f.client(tb, steadily)
-		ctx, cancel := context.WithTimeout(context.Background(), redistest.AtMost)
-		stop, err := c.Notify(ctx, driver.Key{Name: "job"}, func() { c.woken <- struct{}{} })
-		cancel()
-		require.NoError(tb, err)
-		tb.Cleanup(stop)
-		c.stop = stop
-		c.refused(tb)
-		c.Settle()
-		all = append(all, c)
-	}
-	return all
-}
-
-func (c *candidate) called(tb testing.TB) {
-	tb.Helper()
-	select {
-	case <-c.woken:
-	case <-time.After(redistest.AtMost):
-		require.FailNow(tb, "was not notified")
-	}
-}
-
-// refused sends a request of a waiter, which must be refused.
-func (c *candidate) refused(tb testing.TB) *driver.Held {
-	tb.Helper()
-	r := redistest.Request("job")
-	r.Waiting = true
-	_, err := c.Acquire(context.Background(), r)
-	var held *driver.Held
-	require.ErrorAs(tb, err, &held)
-	return held
-}
-
-// take sends the request of a notified waiter, which must be granted.
-func (c *candidate) take(tb testing.TB) driver.Grant {
-	tb.Helper()
-	r := redistest.Request("job")
-	r.Waiting = true
-	g, err := c.Acquire(context.Background(), r)
-	require.NoError(tb, err)
-	c.Settle()
-	return g
-}
 
 // Promise 9 of docs/guarantees.md: a release notifies only the process that has waited longest. If this process gives
 // up, the next process is notified.
@@ -143,18 +85,25 @@ func TestQueueHasRoom(t *testing.T) {
 	held.TTL = 5 * time.Minute // the lease must not expire while the row is built
 	g := redistest.Acquire(t, holder, held)
 	holder.Settle()
-	all := row(t, f, 105)
-	last := all[len(all)-1]
-	waiters, member := last.Waiter(driver.Key{Name: "job"})
+	first := row(t, f, 1)[0]
+	waiters, member := first.Waiter(driver.Key{Name: "job"})
+	const between = 103
+	for _, node := range f.raw { // adds waiters that began to wait after the first one
+		since, err := node.ZScore(t.Context(), waiters, member).Result()
+		require.NoError(t, err)
+		for i := range between {
+			require.NoError(t, node.ZAdd(t.Context(), waiters, redis.Z{Score: since + 1, Member: fmt.Sprintf("between-%03d", i)}).Err())
+		}
+	}
+	last := row(t, f, 1)[0]
+	waiters, member = last.Waiter(driver.Key{Name: "job"})
 	for i, node := range f.raw {
 		rank, err := node.ZRank(t.Context(), waiters, member).Result()
 		require.NoError(t, err, "node %d", i)
-		assert.Equal(t, int64(len(all)-1), rank, "node %d", i)
+		assert.Equal(t, int64(1+between), rank, "node %d", i)
 	}
-	all[0].refused(t) // because building the row may have taken longer than waiters stay in the set
-	all[0].Settle()
 	require.NoError(t, holder.Release(t.Context(), g))
-	all[0].called(t)
+	first.called(t)
 }
 
 // A release skips at most a hundred dead waiters, so that it does not block a node for long. The next release notifies

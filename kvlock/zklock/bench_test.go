@@ -15,7 +15,7 @@ import (
 // BenchmarkAcquireRelease compares acquire and release of a free name with two bare commits, and with the lock of
 // ZooKeeper's Go client.
 func BenchmarkAcquireRelease(b *testing.B) {
-	s := alone(b, "-Dznode.container.checkIntervalMs=600000")
+	s := patient.alone(b)
 	conn := connect(b, usualSession, s.DSN)
 	ctx := context.Background()
 	measure := func(name string, once func() error) {
@@ -57,7 +57,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 
 // BenchmarkHandOver measures a hand-over to a waiter of another client, from the start of the release to the grant.
 func BenchmarkHandOver(b *testing.B) {
-	s := alone(b, "-Dznode.container.checkIntervalMs=600000")
+	s := patient.alone(b)
 	conns := [...]*zk.Conn{connect(b, usualSession, s.DSN), connect(b, usualSession, s.DSN)}
 	ctx := context.Background()
 	b.Run("zklock", func(b *testing.B) {

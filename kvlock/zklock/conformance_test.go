@@ -3,11 +3,8 @@ package zklock_test
 import (
 	"testing"
 
-	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/locktest"
 )
-
-func TestMain(m *testing.M) { leaks.Main(m) }
 
 // One server passes the conformance suite, in which clients die, are cut off, and lose replies.
 func TestConformance(t *testing.T) {

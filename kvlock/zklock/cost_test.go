@@ -17,10 +17,9 @@ import (
 // Acquire and release commit once each. A refused attempt and a running wait commit nothing. The renewal of a hundred
 // locks is one commit. All locks use one session.
 func TestCommitsOfEachOperation(t *testing.T) {
-	t.Parallel()
 	const times = 100
-	s := alone(t, "-Dznode.container.checkIntervalMs=600000") // the servers remove no nodes during the test
-	b := open(t, []string{s.DSN})
+	s := patient.alone(t)
+	b := open(t, []string{s.DSN}, root())
 	_, err := b.Acquire(t.Context(), request("held"))
 	require.NoError(t, err)
 	var grants []driver.Grant
@@ -92,8 +91,7 @@ func TestCommitsOfEachOperation(t *testing.T) {
 
 // When the holder releases, the first waiter reads the queue once. The other waiters send nothing.
 func TestRequestsOfAHandOver(t *testing.T) {
-	t.Parallel()
-	s := alone(t)
+	s := clearing.alone(t)
 	n := newNetworkWith(t, connect(t, 6*time.Minute, s.DSN), s.DSN) // its first ping comes after two minutes
 	key := driver.Key{Name: "a"}
 	held := request("a")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
@@ -24,7 +25,8 @@ import (
 // The test cuts the leader off and restarts the other servers, so that they elect a new leader. The old leader gives up
 // only when it has heard nothing from the other servers for syncLimit. The client has one address. While the request is
 // sent, this address leads to another server. Afterwards it leads to the old leader.
-func TestADeposedLeaderDeniesNothing(t *testing.T) {
+func TestCompatADeposedLeaderDeniesNothing(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	server(t)
 	c, err := testserver.StartZooKeeperEnsemble(t.Context(), 3, testserver.Options{Config: "syncLimit=600\n", Logf: t.Logf}) // syncLimit is two minutes

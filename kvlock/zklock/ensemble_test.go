@@ -3,7 +3,6 @@ package zklock_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
-	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/locktest"
 )
@@ -27,48 +26,10 @@ func ensemble(tb testing.TB) *testserver.ZooKeeperEnsemble {
 	return c
 }
 
-func servers(c *testserver.ZooKeeperEnsemble) (all []string) {
-	for _, n := range c.Nodes {
-		all = append(all, n.DSN)
-	}
-	return all
-}
-
-func leader(t *testing.T, c *testserver.ZooKeeperEnsemble) (found *testserver.ZooKeeperNode) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		for _, n := range c.Nodes {
-			if leads, err := n.Leads(t.Context()); err == nil && leads {
-				found = n
-			}
-		}
-		return found != nil
-	}, 20*time.Second, 20*time.Millisecond)
-	return found
-}
-
-func lockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
-	tb.Helper()
-	l, err := rowlock.New(b, opts...)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { _ = l.Close() })
-	return l
-}
-
-// atLast acquires a free name. It retries for 20 seconds, because loaded servers may take long to make a session.
-func atLast(t *testing.T, l *rowlock.Locker, name string) (lease *rowlock.Lease) {
-	t.Helper()
-	require.Eventually(t, func() (ok bool) {
-		var err error
-		lease, err = l.Acquire(t.Context(), name)
-		return err == nil
-	}, 20*time.Second, 10*time.Millisecond)
-	return lease
-}
-
 // Three servers of a newer release pass the conformance suite and the tests of faults. Faults of single servers do not
 // end leases, and never cause two holders. All parts use the same servers, so they are one test.
-func TestEnsemble(t *testing.T) {
+func TestCompatEnsemble(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	c := ensemble(t)
 	t.Run("whole", func(t *testing.T) {
@@ -89,12 +50,6 @@ func TestEnsemble(t *testing.T) {
 	t.Run("leader-in-the-minority", func(t *testing.T) { minorityLosesFirst(t, c, leader(t, c)) })
 	t.Run("follower-in-the-minority", func(t *testing.T) { minorityLosesFirst(t, c, follower(t, c)) })
 	t.Run("follower-behind", func(t *testing.T) { behindRefusesNothing(t, c, follower(t, c)) })
-}
-
-func follower(t *testing.T, c *testserver.ZooKeeperEnsemble) *testserver.ZooKeeperNode {
-	t.Helper()
-	leads := leader(t, c)
-	return c.Nodes[(slices.Index(c.Nodes, leads)+1)%len(c.Nodes)]
 }
 
 func without(c *testserver.ZooKeeperEnsemble, node *testserver.ZooKeeperNode) (others []string) {

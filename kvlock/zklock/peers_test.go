@@ -122,8 +122,7 @@ func oneSessionHoldsANameOnce(t *testing.T, n *network) {
 // The servers remove the node of a free lock, so the version of a new node starts again. Tokens still rise. A backend
 // that remembers the old version is not granted a lock that another client holds at the same version.
 func TestAnEmptyLockIsClearedAway(t *testing.T) {
-	t.Parallel()
-	s := alone(t, "-Dznode.container.checkIntervalMs=50")
+	s := clearing.alone(t)
 	where := root()
 	a, b := open(t, []string{s.DSN}, where), open(t, []string{s.DSN}, where)
 	direct := connect(t, usualSession, s.DSN)

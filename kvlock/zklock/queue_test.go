@@ -15,59 +15,6 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-func request(name string) driver.Request {
-	return driver.Request{Key: driver.Key{Name: name}, Nonce: driver.NewNonce(), TTL: 20 * time.Second, Holder: "test"}
-}
-
-// share returns a request for a share.
-func share(name string) driver.Request {
-	r := request(name)
-	r.Shared = true
-	return r
-}
-
-// entries returns how many entries the queue of key has, including the holder's.
-func entries(tb testing.TB, n *network, key driver.Key) int {
-	tb.Helper()
-	q, err := n.queue(key)
-	require.NoError(tb, err)
-	return len(q)
-}
-
-// watching returns how many watches the servers have on nodes in key's queue. Each waiter has one watch, on the
-// node before its own.
-func watching(tb testing.TB, n *network, key driver.Key) (all int) {
-	tb.Helper()
-	for _, s := range n.servers {
-		all += watches(tb, s, n.watching.Container(key))
-	}
-	return all
-}
-
-// watched waits until the nodes in key's queue have the wanted number of watches.
-func watched(t *testing.T, n *network, key driver.Key, want int) {
-	t.Helper()
-	require.Eventually(t, func() bool { return watching(t, n, key) == want }, time.Minute, 5*time.Millisecond)
-}
-
-// enter waits in the queue until the lock is granted or ctx ends.
-func enter(ctx context.Context, b *zklock.Backend, r driver.Request) (driver.Grant, error) {
-	return b.Await(ctx, r, func(*driver.Held) context.Context { return ctx })
-}
-
-// queued starts a waiter, and returns when its node is in the queue. The channel receives the waiter's error or nil.
-func queued(t *testing.T, n *network, b *zklock.Backend, ctx context.Context, r driver.Request) <-chan error { //nolint:revive // ctx is what the test is about
-	t.Helper()
-	before := entries(t, n, r.Key)
-	done := make(chan error, 1)
-	go func() {
-		_, err := enter(ctx, b, r)
-		done <- err
-	}()
-	require.Eventually(t, func() bool { return entries(t, n, r.Key) > before }, 30*time.Second, time.Millisecond)
-	return done
-}
-
 // onlyOneOfAHundredWaitersWakes: when the holder of a lock dies, only one of a hundred waiting processes wakes, and is
 // granted the lock. The other processes keep their watches and send no request.
 func onlyOneOfAHundredWaitersWakes(t *testing.T, n *network) {
@@ -147,7 +94,7 @@ func TestAWaiterThatDiesAtTheHead(t *testing.T) {
 	dying, err := n.open()
 	require.NoError(t, err)
 	brief := request("a")
-	brief.TTL = 3 * time.Second
+	brief.TTL = time.Second
 	queued(t, n, dying, t.Context(), brief)
 	last := queued(t, n, n.watching, t.Context(), request("a"))
 	require.NoError(t, n.Crash(dying))

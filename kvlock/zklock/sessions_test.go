@@ -2,7 +2,6 @@ package zklock_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,16 +11,9 @@ import (
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
-// connections returns how many sessions are connected to a server.
-func connections(tb testing.TB, addr string) int {
-	tb.Helper()
-	return strings.Count(fourLetters(tb, addr, "cons"), ",to=")
-}
-
 // Similar TTLs share one connection. By default, a server accepts only 60 connections from one address.
 func TestManyTTLsShareConnections(t *testing.T) {
-	t.Parallel()
-	addr := alone(t).Addr
+	addr := clearing.alone(t).Addr
 	l := lockerOn(t, open(t, []string{addr}, root()))
 	for ttl := time.Second; ttl <= 7*24*time.Hour; ttl = ttl*11/10 + time.Millisecond { // 140 TTLs, up to the largest
 		lease, err := l.Acquire(t.Context(), ttl.String(), rowlock.TTL(ttl))
@@ -51,8 +43,7 @@ func TestARootInsideAnothersLocks(t *testing.T) {
 // When a locker is closed, a session without locks and waiters ends. The next lock then gets a new session. A session
 // with locks stays.
 func TestIdleSessionsEnd(t *testing.T) {
-	t.Parallel()
-	addr := alone(t).Addr
+	addr := clearing.alone(t).Addr
 	b := open(t, []string{addr}, root())
 	kept, err := lockerOn(t, b, rowlock.TTL(10*time.Second)).Acquire(t.Context(), "kept")
 	require.NoError(t, err)

@@ -35,8 +35,7 @@ func ticks(t *testing.T, b *zklock.Backend) map[string]string {
 // The servers remove the node of a lock without holders and waiters, but not if the lock has a tick. Prune deletes old
 // ticks of free names, and the servers then remove the nodes of these names, too.
 func TestATickOutlivesTheEmptyLock(t *testing.T) {
-	t.Parallel()
-	s := alone(t, "-Dznode.container.checkIntervalMs=50")
+	s := clearing.alone(t)
 	n := newNetwork(t, s.DSN)
 	b := n.watching
 	gone := func(name string) func() bool {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/kvlock/zklock"
 )
 
@@ -18,12 +17,7 @@ import (
 // minimum and maximum. After a crash the name stays held for at most the granted timeout plus the servers' tickTime. A
 // lease is trusted for four tenths of the granted timeout, or for its TTL if the TTL is shorter.
 func TestTheTimeoutIsTwiceTheTTL(t *testing.T) {
-	t.Parallel()
-	server(t)
-	s, err := testserver.Start(t.Context(), testserver.ZooKeeper, testserver.Options{Config: "tickTime=10000\n", Logf: t.Logf}) // no timeout is so short that a slow machine exceeds it
-	require.NoError(t, err)
-	t.Cleanup(s.Stop)
-	addr := s.Addr
+	addr := patient.alone(t).Addr
 	least := number(t, addr, "conf", `minSessionTimeout=(\d+)`)
 	most := number(t, addr, "conf", `maxSessionTimeout=(\d+)`)
 	assert.Equal(t, 2*number(t, addr, "conf", `tickTime=(\d+)`), least, "the default")

@@ -27,6 +27,7 @@ type Harness struct {
 	command []string
 	store   string // the address of the store
 	at      place  // where the address contains the host and port
+	limits  limits
 
 	mu      sync.Mutex
 	clients map[driver.Backend]*client
@@ -54,7 +55,7 @@ func New(store string, command ...string) (*Harness, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Harness{command: command, store: store, at: at, clients: map[driver.Backend]*client{}}, nil
+	return &Harness{command: command, store: store, at: at, limits: usualLimits, clients: map[driver.Backend]*client{}}, nil
 }
 
 // Open starts the program, and asks it for its capabilities. If it can, it returns a program that Close has kept.
@@ -94,7 +95,7 @@ func (h *Harness) start(ctx context.Context) (*client, error) {
 		return nil, err
 	}
 	through := h.store[:h.at.begin] + proxy.Addr() + h.store[h.at.end:]
-	p, err := start(h.command, append(os.Environ(), Variable+"="+through))
+	p, err := start(h.command, append(os.Environ(), Variable+"="+through), h.limits)
 	if err != nil {
 		proxy.Close()
 		return nil, err

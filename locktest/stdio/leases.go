@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/stdiotimes"
 )
 
 var leaseCases = []leaseCase{
@@ -41,9 +42,7 @@ var leaseCases = []leaseCase{
 
 const (
 	caseLimit = 2 * time.Minute
-	patience  = 20 * time.Second        // for one event that must happen
 	ttl       = 3 * time.Second         // the TTL of a lease that ends because its program is cut off
-	keptTTL   = 12 * time.Second        // the TTL of a lease that only renewals keep; a slow machine may be silent for half of it
 	steady    = 10 * time.Minute        // the TTL of a lease that must not expire while a case runs
 	slowTTL   = 2500 * time.Millisecond // the TTL of a lease on a slow connection
 	slow      = slowTTL * 7 / 50        // how long a reply takes; longer than a margin of a tenth of the TTL, and shorter than half the limit of a request
@@ -102,6 +101,7 @@ func ask(ctx context.Context, c *client, name string) (driver.Grant, *driver.Hel
 
 // grantAtLast sends requests until the name is granted.
 func grantAtLast(ctx context.Context, c *client, name string) (driver.Grant, error) {
+	patience := stdiotimes.Of(ctx).Patience
 	end := time.Now().Add(patience)
 	for {
 		g, held, err := ask(ctx, c, name)
@@ -129,8 +129,8 @@ func keepsItsLease(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	name := fresh()
-	lease, _, err := a.lock(ctx, name, keptTTL, patience)
+	name, keptTTL := fresh(), stdiotimes.Of(ctx).KeptTTL
+	lease, _, err := a.lock(ctx, name, keptTTL, stdiotimes.Of(ctx).Patience)
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
@@ -168,7 +168,7 @@ func countsFromBefore(ctx context.Context, t *trial) error {
 		return err
 	}
 	a.network().DelayReplies(slow)
-	name := fresh()
+	name, patience := fresh(), stdiotimes.Of(ctx).Patience
 	lease, _, err := a.lock(ctx, name, slowTTL, patience)
 	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); time.Sleep(pollEvery) { // on a slow machine, a request may reach its limit
 		name = fresh()
@@ -223,7 +223,7 @@ func stopsFirst(ctx context.Context, t *trial) error {
 		return err
 	}
 	name := fresh()
-	lease, _, err := a.lock(ctx, name, ttl, patience)
+	lease, _, err := a.lock(ctx, name, ttl, stdiotimes.Of(ctx).Patience)
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
@@ -275,7 +275,7 @@ func repeats(ctx context.Context, t *trial, b *client, k int, then faultproxy.Af
 	}
 	name := fresh()
 	a.network().DropReply(k, then)
-	lease, token, err := a.lock(ctx, name, steady, patience/2) // a client that draws another nonce waits for its own lease, until its time is over
+	lease, token, err := a.lock(ctx, name, steady, stdiotimes.Of(ctx).Patience/2) // a client that draws another nonce waits for its own lease, until its time is over
 	lost = a.proxy.Drops() == 0
 	a.network().DropReplies(0, then)
 	if err != nil {

@@ -16,16 +16,23 @@ import (
 )
 
 const (
-	longestCall  = 10 * time.Second // a call without an earlier deadline fails after this time
-	longestStart = time.Minute      // the same for capabilities, the first call, during which the program starts
-	longestLock  = 30 * time.Second // the same for lock, plus the time for which it may wait: a client repeats a request that has no reply
-	endLimit     = 20 * time.Second // how long the program may take to end after the end of its stdin
-	longestLine  = 1 << 20          // of a reply, in bytes
-	keptOutput   = 2 << 10          // how much of the end of stderr an error contains, in bytes
+	longestLine = 1 << 20 // of a reply, in bytes
+	keptOutput  = 2 << 10 // how much of the end of stderr an error contains, in bytes
 )
+
+// limits are the time limits of a program.
+type limits struct {
+	call  time.Duration // a call without an earlier deadline fails after this time
+	start time.Duration // the same for capabilities, the first call, during which the program starts
+	lock  time.Duration // the same for lock, plus the time for which it may wait: a client repeats a request that has no reply
+	end   time.Duration // how long the program may take to end after the end of its stdin
+}
+
+var usualLimits = limits{call: 10 * time.Second, start: time.Minute, lock: 30 * time.Second, end: 20 * time.Second}
 
 // program is one running process that replies to requests. It is safe for concurrent use.
 type program struct {
+	limits limits
 	cmd    *exec.Cmd
 	stdout io.ReadCloser
 	lines  chan []byte   // requests for the goroutine that writes them to stdin
@@ -42,9 +49,9 @@ type program struct {
 }
 
 // start starts the command with env as its environment.
-func start(command, env []string) (*program, error) {
+func start(command, env []string, limits limits) (*program, error) {
 	p := &program{
-		cmd: exec.Command(command[0], command[1:]...), lines: make(chan []byte), closed: make(chan struct{}),
+		limits: limits, cmd: exec.Command(command[0], command[1:]...), lines: make(chan []byte), closed: make(chan struct{}),
 		ended: make(chan struct{}), pending: map[int64]chan *reply{},
 	}
 	p.cmd.Env, p.cmd.Stderr, p.cmd.WaitDelay = env, &p.errors, time.Second
@@ -138,12 +145,12 @@ func (p *program) call(ctx context.Context, r request) (*reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	limit := longestCall
+	limit := p.limits.call
 	switch r.Op {
 	case "capabilities":
-		limit = longestStart
+		limit = p.limits.start
 	case "lock":
-		limit = longestLock + micros(r.WaitUS)
+		limit = p.limits.lock + micros(r.WaitUS)
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline))
@@ -197,14 +204,14 @@ func (p *program) isIdle() bool {
 // close ends stdin, and returns when the process has ended. It kills a process that does not end itself.
 func (p *program) close() error {
 	p.closing.Do(func() { close(p.closed) })
-	timer := time.NewTimer(endLimit)
+	timer := time.NewTimer(p.limits.end)
 	defer timer.Stop()
 	select {
 	case <-p.ended:
 		return nil
 	case <-timer.C:
 		p.kill()
-		return fmt.Errorf("the program did not end within %s after the end of its stdin, and was killed", endLimit)
+		return fmt.Errorf("the program did not end within %s after the end of its stdin, and was killed", p.limits.end)
 	}
 }
 

@@ -42,6 +42,7 @@ func shell(t *testing.T, script string) *Harness {
 	t.Helper()
 	h, err := New(nowhere, "sh", "-c", script)
 	require.NoError(t, err)
+	h.limits.call, h.limits.end = 2*time.Second, 2*time.Second // most scripts never answer, and never end by themselves
 	t.Cleanup(func() { _ = h.CloseAll() })
 	return h
 }

@@ -6,7 +6,7 @@ mkfifo started block alive
 # The reader of the pipe ends when no process of the group has the pipe open.
 (cat alive && touch ended) &
 
-rowlock run job --ttl 15s -- sh -c 'exec 9>alive; sh -c "echo >started; read _ <block" & sleep 302 & read _ <block' &
+rowlock run job --ttl ${TTL:-15s} -- sh -c 'exec 9>alive; sh -c "echo >started; read _ <block" & sleep 302 & read _ <block' &
 rowlock=$!
 read _ <started
 kill -9 $rowlock

@@ -3,7 +3,7 @@
 set -eu
 mkfifo started block messages
 
-(code=0; rowlock run job --ttl 15s -- sh -c 'echo $$ >started; read _ <block' 2>messages || code=$?; echo $code >lost) &
+(code=0; rowlock run job --ttl ${TTL:-15s} -- sh -c 'echo $$ >started; read _ <block' 2>messages || code=$?; echo $code >lost) &
 holder=$!
 : <messages # opens the FIFO and closes it again
 read command <started

@@ -3,7 +3,7 @@
 set -eu
 mkfifo started block
 
-rowlock run job --ttl 15s -- sh -c 'sh -c "echo \$\$ \$ROWLOCK_TOKEN >started; read _ <block" & wait' 2>err &
+rowlock run job --ttl ${TTL:-15s} -- sh -c 'sh -c "echo \$\$ \$ROWLOCK_TOKEN >started; read _ <block" & wait' 2>err &
 rowlock=$!
 read grandchild token <started
 kill -0 "$grandchild"

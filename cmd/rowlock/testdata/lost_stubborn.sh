@@ -2,7 +2,7 @@
 set -eu
 mkfifo started block
 
-rowlock run job --ttl 15s --grace 200ms -- sh -c 'trap "" TERM; sh -c "echo \$\$ >started; read _ <block" & while :; do wait; read _ <block; done' 2>err &
+rowlock run job --ttl ${TTL:-15s} --grace 200ms -- sh -c 'trap "" TERM; sh -c "echo \$\$ >started; read _ <block" & while :; do wait; read _ <block; done' 2>err &
 rowlock=$!
 read grandchild <started
 

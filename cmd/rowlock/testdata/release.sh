@@ -2,7 +2,7 @@
 set -eu
 mkfifo started block
 
-rowlock run job --ttl 15s -- sh -c 'echo $ROWLOCK_TOKEN >started; read _ <block' 2>/dev/null &
+rowlock run job --ttl ${TTL:-15s} -- sh -c 'echo $ROWLOCK_TOKEN >started; read _ <block' 2>/dev/null &
 rowlock=$!
 read token <started
 

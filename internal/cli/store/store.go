@@ -25,10 +25,11 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
+// ConnectTimeout is the time limit for opening a connection to a server that may not answer. A test may shorten it.
+var ConnectTimeout = 5 * time.Second
+
 const (
-	// ConnectTimeout is the time limit for opening a connection to a server that may not answer.
-	ConnectTimeout = 5 * time.Second
-	closeTimeout   = time.Second
+	closeTimeout = time.Second
 	// storeConns is the size of the connection pool. A renewal, a release and a listener for notifications can run at
 	// the same time.
 	storeConns = 4

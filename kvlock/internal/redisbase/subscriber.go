@@ -13,6 +13,8 @@ type Subscriber struct {
 	client redis.UniversalClient
 	own    string // see NewSubscriber
 
+	Times Times // must not change after the first call of Add
+
 	mu           sync.Mutex
 	topics       map[string]*Topic
 	changed      chan struct{} // wakes the method run after a change of topics (capacity 1); nil while that method does not run
@@ -38,7 +40,7 @@ type Waiter struct{ Wake func() }
 // subscribes, or an empty text. A message on that channel contains the name of the channel whose waiters must be woken,
 // now, or, after the word "next", if no such message follows soon.
 func NewSubscriber(client redis.UniversalClient, own string) *Subscriber {
-	return &Subscriber{client: client, own: own}
+	return &Subscriber{client: client, own: own, Times: usual}
 }
 
 // Add adds w to the waiters of channel. It fails at once while the server refuses subscriptions.

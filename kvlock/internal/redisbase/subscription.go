@@ -14,13 +14,19 @@ import (
 )
 
 const (
-	silence        = 30 * time.Second // if no message arrives for this time, a PING checks the connection
-	pongLimit      = 2 * time.Second  // the longest wait for the reply to a PING
-	subscribeLimit = 5 * time.Second  // timeout of one SUBSCRIBE or UNSUBSCRIBE
+	pongLimit      = 2 * time.Second // the longest wait for the reply to a PING
+	subscribeLimit = 5 * time.Second // timeout of one SUBSCRIBE or UNSUBSCRIBE
 	reconnectPause = 100 * time.Millisecond
 	refusedPause   = time.Minute            // how long a refusal to subscribe is remembered
 	linger         = 250 * time.Millisecond // how long a topic without waiters stays subscribed, in case a waiter returns
 )
+
+// Times are the times of a subscriber that tests shorten.
+type Times struct {
+	Silence time.Duration // if no message arrives for this time, a PING checks the connection
+}
+
+var usual = Times{Silence: 30 * time.Second}
 
 // run keeps a connection open while there are topics.
 func (s *Subscriber) run(changed chan struct{}) {
@@ -153,7 +159,7 @@ func adjust(conn *redis.PubSub, add, drop []string) error {
 // they may have missed earlier messages.
 func (s *Subscriber) listen(conn *redis.PubSub) error {
 	for asked := false; ; {
-		limit := silence
+		limit := s.Times.Silence
 		if asked {
 			limit = pongLimit
 		}

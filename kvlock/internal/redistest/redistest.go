@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -37,16 +38,30 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// Start starts a server for one test, which may kill, flush and reconfigure it.
+// promptly makes a server send its data to a new replica at once.
+var promptly = []string{"--repl-diskless-sync-delay", "0"}
+
+// Start returns a server that only one test uses. The test may kill, flush and reconfigure it. A server with additional
+// arguments is started for the test. A server without comes from the pool.
 func Start(tb testing.TB, args ...string) *testserver.Server {
 	tb.Helper()
 	testenv.DSN(tb, testenv.EngineRedis) // skips the test if the launcher could not start a server
+	if len(args) == 0 {
+		return borrow(tb, testserver.Redis)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{Args: append([]string{"--repl-diskless-sync-delay", "0"}, args...)})
+	s, err := testserver.Start(ctx, testserver.Redis, testserver.Options{Args: append(slices.Clip(promptly), args...)})
 	must(tb, err)
 	tb.Cleanup(s.Stop)
 	return s
+}
+
+// StartValkey does the same as Start, with a Valkey server.
+func StartValkey(tb testing.TB) *testserver.Server {
+	tb.Helper()
+	testenv.DSN(tb, testenv.EngineValkey)
+	return borrow(tb, testserver.Valkey)
 }
 
 // Connect returns a client that is closed when the test ends.
@@ -78,10 +93,13 @@ func LockerOn(tb testing.TB, b driver.Backend, opts ...rowlock.Option) *rowlock.
 	return l
 }
 
+// account is the user whose rights tests limit.
+const account = "locks"
+
 // WithoutChannels gives the account "locks" all rights, except access to channels.
 func WithoutChannels(tb testing.TB, admin *redis.Client) {
 	tb.Helper()
-	must(tb, admin.Do(context.Background(), "ACL", "SETUSER", "locks", "on", ">secret", "resetchannels", "~*", "+@all").Err())
+	must(tb, admin.Do(context.Background(), "ACL", "SETUSER", account, "on", ">secret", "resetchannels", "~*", "+@all").Err())
 }
 
 // Recommended returns the command that a page of docs recommends for the account "locks". The path begins at the package
@@ -104,7 +122,7 @@ func Recommended(tb testing.TB, page string) (command []any) {
 func AsLocks(tb testing.TB, addr string) (*redis.Client, *atomic.Int64) {
 	dialled := new(atomic.Int64)
 	c := redis.NewClient(&redis.Options{
-		Addr: addr, Username: "locks", Password: "secret",
+		Addr: addr, Username: account, Password: "secret",
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dialled.Add(1)
 			return new(net.Dialer).DialContext(ctx, network, addr)

@@ -2,36 +2,15 @@ package mysql
 
 import (
 	"database/sql"
-	"fmt"
 	"testing"
-
-	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
-
-// as returns a pool whose database user has exactly these privileges on the lease table and the meta table.
-func (f *fixture) as(t *testing.T, privileges string) *sql.DB {
-	t.Helper()
-	config, err := mysqldriver.ParseDSN(f.dsn)
-	require.NoError(t, err)
-	user := "u" + driver.NewNonce().String()[:8]
-	f.Exec(t, fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY 'Secret-1'", user))
-	t.Cleanup(func() { f.Exec(t, fmt.Sprintf("DROP USER '%s'@'%%'", user)) })
-	for _, table := range []string{"rowlock_lease", "rowlock_lease_meta"} {
-		f.Exec(t, fmt.Sprintf("GRANT %s ON `%s`.%s TO '%s'@'%%'", privileges, config.DBName, table, user))
-	}
-	config.User, config.Passwd = user, "Secret-1"
-	connector, err := mysqldriver.NewConnector(config)
-	require.NoError(t, err)
-	db := sql.OpenDB(connector)
-	t.Cleanup(func() { assert.NoError(t, db.Close()) })
-	return db
-}
 
 // Locking needs only SELECT, INSERT and UPDATE on the lease table and the meta table. Only Prune also needs DELETE,
 // and its error says that the privilege is missing.

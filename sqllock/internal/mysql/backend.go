@@ -69,6 +69,9 @@ func (b *Backend) CloseIdle(ctx context.Context) {
 	b.reserve.CloseIdle(ctx)
 }
 
+// SetIdle sets how long an unused additional connection stays open. Only tests call this method, before they use b.
+func (b *Backend) SetIdle(d time.Duration) { b.reserve.SetIdle(d) }
+
 // server returns the server that the pool connects to. The first call that succeeds detects the kind of server.
 func (b *Backend) server(ctx context.Context) (*server, error) {
 	if s := b.detected.Load(); s != nil {

@@ -13,45 +13,6 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// requests returns requests for the names, in the order of their bytes.
-func requests(names ...string) []driver.Request {
-	slices.Sort(names)
-	all := make([]driver.Request, len(names))
-	for i, name := range names {
-		all[i] = request(name)
-	}
-	return all
-}
-
-// known makes the server insert the rows of the locks, and releases the locks.
-func (f *fixture) known(t *testing.T, all []driver.Request) {
-	t.Helper()
-	for _, r := range all {
-		r.Nonce = driver.NewNonce()
-		require.NoError(t, f.Release(limited(t), mustAcquire(t, f, r)))
-	}
-}
-
-// together acquires all requests in one batch, which must grant them.
-func together(t *testing.T, b *Backend, all []driver.Request) []driver.Grant {
-	t.Helper()
-	grants, errs := b.AcquireEach(limited(t), all)
-	for i, err := range errs {
-		require.NoError(t, err)
-		require.Equal(t, all[i].Key, grants[i].Key)
-	}
-	return grants
-}
-
-// alone checks that a batch had no effect, and that each of its requests needs a statement of its own.
-func alone(t *testing.T, errs []error, why string) {
-	t.Helper()
-	for _, err := range errs {
-		require.ErrorIs(t, err, errAlone, why)
-		require.True(t, driver.IsNotApplied(err))
-	}
-}
-
 // One statement grants several locks, and one statement releases them. The grants are those of single requests: each
 // can be renewed, its token is larger than each earlier token of its name, and a repeated request returns it again.
 func TestMySQLABatchGrantsAndReleases(t *testing.T) {
@@ -156,11 +117,6 @@ func TestMySQLABatchLeavesOut(t *testing.T) {
 		f.meta.Store(nil)
 		refused("a floor above the clock", false)
 	})
-}
-
-func mustReleased(t *testing.T, b *Backend, r driver.Request) {
-	t.Helper()
-	require.NoError(t, b.Release(limited(t), mustAcquire(t, b, r)))
 }
 
 // After a change of the server, a batch grants nothing, even if its process has read the meta row before.

@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,77 +11,6 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 )
-
-// listener is a waiter whose ear sleeps.
-type listener struct {
-	*Backend
-
-	request driver.Request
-	woken   chan struct{}
-	stop    func()
-}
-
-// listens makes b wait for the lock of r, as the engine does: it subscribes, sends a refused request, which adds b to
-// the queue, and waits until b's ear sleeps.
-func (f *fixture) listens(t *testing.T, b *Backend, r driver.Request) *listener {
-	t.Helper()
-	l := &listener{b, r, make(chan struct{}, 1), nil}
-	stop, err := b.Notify(limited(t), r.Key, func() {
-		select {
-		case l.woken <- struct{}{}:
-		default:
-		}
-	})
-	require.NoError(t, err)
-	l.stop = sync.OnceFunc(stop)
-	t.Cleanup(func() {
-		l.stop()
-		b.CloseIdle(limited(t))
-	})
-	l.again(t, f)
-	return l
-}
-
-// again sends a refused request, and forgets all earlier wake-ups.
-func (l *listener) again(t *testing.T, f *fixture) {
-	t.Helper()
-	refusedAgain(t, l.Backend, l.request)
-	f.seen(t)
-	f.sleeps(t, l.Backend)
-	select {
-	case <-l.woken:
-	default:
-	}
-}
-
-// isWoken returns when a release has woken the waiter. No poll does so, because this test sends no other request.
-func (l *listener) isWoken(t *testing.T) {
-	t.Helper()
-	select {
-	case <-l.woken:
-	case <-limited(t).Done():
-		require.Fail(t, "the waiter was not woken")
-	}
-}
-
-// watchesNothing makes the backends wake each waiter of a released lock only once, even on a slow machine.
-func (f *fixture) watchesNothing(t *testing.T, all ...*Backend) {
-	t.Helper()
-	for _, b := range all {
-		s, err := b.server(limited(t))
-		require.NoError(t, err)
-		s.watches.every = time.Hour
-		t.Cleanup(func() { s.watches.closeIdle(context.Background()) })
-	}
-}
-
-// sleeps waits until b's ear sleeps on the server.
-func (f *fixture) sleeps(t *testing.T, b *Backend) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		return f.int(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = IS_USED_LOCK(?) AND command = 'Execute' AND info REGEXP 'SELECT.*(SLEEP|GTID_WAIT)'", b.waiters.ear.lock) == 1
-	}, 20*time.Second, time.Millisecond)
-}
 
 // A release, a forced release, and a waiter that leaves its reservation to the next process, each wake the process for
 // which they reserve the lock, and no other process.

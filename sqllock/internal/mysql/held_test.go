@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"database/sql"
 	"fmt"
 	"testing"
 	"time"
@@ -11,14 +10,6 @@ import (
 
 	"github.com/rowlock/rowlock/driver"
 )
-
-// executed returns how many prepared statements the only connection of db has executed.
-func executed(t *testing.T, db *sql.DB) (n int) {
-	t.Helper()
-	var name string
-	require.NoError(t, db.QueryRowContext(limited(t), "SHOW SESSION STATUS LIKE 'Com_stmt_execute'").Scan(&name, &n))
-	return n
-}
 
 // Promise 11 of docs/guarantees.md: ten statements renew ten thousand leases. The session's counter shows how many
 // statements ran.

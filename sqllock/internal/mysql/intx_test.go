@@ -11,13 +11,6 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-func begin(t *testing.T, db *sql.DB) *sql.Tx {
-	t.Helper()
-	tx, err := db.BeginTx(limited(t), nil)
-	require.NoError(t, err)
-	return tx
-}
-
 // At every isolation level, InTx excludes leases and other transactions until its transaction ends, whether or not the
 // lock had a row before. After a refusal, the caller can continue its transaction.
 func TestMySQLInTxExcludes(t *testing.T) {

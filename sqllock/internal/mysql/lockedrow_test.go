@@ -10,8 +10,6 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-const lockRow = "SELECT token FROM rowlock_lease WHERE namespace = '' AND name = 'a' FOR UPDATE"
-
 // If another transaction has locked the row, Acquire is refused as contended at once, at every isolation level. When
 // that transaction ends, the lock can be acquired.
 func TestMySQLAcquireWaitsForNobody(t *testing.T) {

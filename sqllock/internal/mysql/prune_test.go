@@ -18,16 +18,24 @@ import (
 // larger than the clock in microseconds and larger than the stored floor. The test sets the floor above the clock,
 // because tokens that come from the clock would hide an error in the floor.
 func TestMySQLPruneRacesAcquire(t *testing.T) {
-	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
-		for _, level := range isolations {
-			f.Exec(t, "UPDATE rowlock_lease_meta SET floor = 9000000000000000 + 1000000 * ?", len(level))
-			stress(t, on(f.open(t, f.isolation(level))), level)
-		}
-	})
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) { pruneRacesAcquire(t, f, 20) })
 }
 
-func stress(t *testing.T, b *Backend, level string) {
-	const workers, names, rounds = 4, 3, 60
+// The same with more rounds.
+func TestCompatMySQLPruneRacesAcquire(t *testing.T) {
+	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) { pruneRacesAcquire(t, f, 60) })
+}
+
+func pruneRacesAcquire(t *testing.T, f *fixture, rounds int) {
+	t.Helper()
+	for _, level := range isolations {
+		f.Exec(t, "UPDATE rowlock_lease_meta SET floor = 9000000000000000 + 1000000 * ?", len(level))
+		stress(t, on(f.open(t, f.isolation(level))), level, rounds)
+	}
+}
+
+func stress(t *testing.T, b *Backend, level string, rounds int) {
+	const workers, names = 4, 3
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a long time-out, because this test sends many statements while other tests run
 	defer cancel()
 	pruning, stop := context.WithCancel(ctx)

@@ -15,19 +15,6 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
-// fill inserts n held locks, whose names are the numbers from 1 to n in hexadecimal.
-func (f *fixture) fill(t testing.TB, n int) {
-	f.Exec(t, "CREATE TABLE digits (d INT)")
-	f.Exec(t, "INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)")
-	f.Exec(t, `INSERT INTO rowlock_lease (namespace, name, token, nonce, holder, note, acquired_at, expires_at, held_until)
-		SELECT 'full', LPAD(HEX(n), 8, '0'), 1, '00000000-0000-4000-8000-000000000000', '', '', UTC_TIMESTAMP(6),
-		       UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR
-		  FROM (SELECT a.d + 10 * b.d + 100 * c.d + 1000 * d.d + 10000 * e.d + 1 AS n
-		          FROM digits AS a, digits AS b, digits AS c, digits AS d, digits AS e) AS numbers
-		 WHERE n <= ?`, n)
-	f.Exec(t, "ANALYZE TABLE rowlock_lease")
-}
-
 // One statement renews a thousand leases among a hundred thousand locks. It finds each row by the primary key, and
 // locks no other row.
 func TestMySQLRenewsAThousandByPrimaryKey(t *testing.T) {

@@ -20,14 +20,14 @@ import (
 // connection. By default it would keep a session that waits for a row for 50 s, and a session that waits for a table
 // for a year.
 func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
-	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
-		schema := f.string(t, "SELECT DATABASE()")
-		for what, lock := range map[string][2]string{
-			"tables": {"LOCK TABLES rowlock_lease WRITE, rowlock_lease_meta WRITE", "UNLOCK TABLES"},
-			"meta":   {"BEGIN; SELECT * FROM rowlock_lease_meta FOR UPDATE", "ROLLBACK"},
-			"rows":   {"BEGIN; SELECT * FROM rowlock_lease FOR UPDATE", "ROLLBACK"},
-		} {
-			t.Run(what, func(t *testing.T) {
+	for what, lock := range map[string][2]string{
+		"tables": {"LOCK TABLES rowlock_lease WRITE, rowlock_lease_meta WRITE", "UNLOCK TABLES"},
+		"meta":   {"BEGIN; SELECT * FROM rowlock_lease_meta FOR UPDATE", "ROLLBACK"},
+		"rows":   {"BEGIN; SELECT * FROM rowlock_lease FOR UPDATE", "ROLLBACK"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+				schema := f.string(t, "SELECT DATABASE()")
 				db := f.open(t, nil)
 				const room = 5
 				db.SetMaxOpenConns(room)
@@ -80,8 +80,8 @@ func TestMySQLCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 					require.NoError(t, err)
 				}
 			})
-		}
-	})
+		})
+	}
 }
 
 // If a statement shortens the lock time-out of a session, the session returns to the pool with the previous time-out.
@@ -102,10 +102,4 @@ func TestMySQLAStatementThatWaitsBrieflyLeavesTheSessionAsItWas(t *testing.T) {
 		assert.Equal(t, 37, limit)
 		assert.Equal(t, 37, kept, "the first grant of a name did set it")
 	})
-}
-
-func (f *fixture) string(t testing.TB, query string) (s string) {
-	t.Helper()
-	require.NoError(t, f.db.QueryRowContext(limited(t), query).Scan(&s), query)
-	return s
 }

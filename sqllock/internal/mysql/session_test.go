@@ -54,6 +54,12 @@ func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 	// TestMariaDBRefusesSessionsOfWideCharacters.
 	mysqlOnly := map[string]bool{"truncated fractions": true, "utf16 connection": true, "ucs2 connection": true, "utf32 connection": true}
 	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
+		const databases = 3 // as many subtests run at the same time: each lists and prunes a whole table
+		free := make(chan *fixture, databases)
+		free <- f
+		for range databases - 1 {
+			free <- f.another(t)
+		}
 		for name, params := range settings {
 			if !f.mariadb && mariadbOnly[name] || f.mariadb && mysqlOnly[name] {
 				continue
@@ -64,6 +70,9 @@ func TestMySQLSessionSettingsChangeNothing(t *testing.T) {
 				maps.Copy(params, f.isolation(level))
 			}
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				f := <-free
+				t.Cleanup(func() { free <- f })
 				b := on(f.open(t, params))
 				lifeOfALock(t, f.Backend, b, "Zoë 🔒 of "+name)
 				lifeOfShares(t, f.Backend, b, "shared 🔒 of "+name)

@@ -11,50 +11,6 @@ import (
 	"github.com/rowlock/rowlock/driver"
 )
 
-// waits makes b wait for the lock of r. It sends a refused request, which adds b to the end of the queue.
-func waits(t *testing.T, b *Backend, r driver.Request) (held *driver.Held, stop func()) {
-	t.Helper()
-	t.Cleanup(func() { dies(b) })
-	stop, err := b.Notify(limited(t), r.Key, func() {})
-	require.NoError(t, err)
-	return refusedAgain(t, b, r), stop
-}
-
-// dies ends the goroutine of b's ear, as the death of b's process would. The process stays in the queue.
-func dies(b *Backend) {
-	e := b.waiters.ear
-	e.mu.Lock()
-	ended := e.ended
-	e.stop()
-	e.mu.Unlock()
-	if ended != nil {
-		<-ended
-	}
-}
-
-func refusedAgain(t *testing.T, b *Backend, r driver.Request) *driver.Held {
-	t.Helper()
-	r.Waiting = true
-	_, err := b.Acquire(limited(t), r)
-	var held *driver.Held
-	require.ErrorAs(t, err, &held)
-	return held
-}
-
-// stretch extends a reservation from 50 ms to an hour, so that it does not end too early on a slow machine.
-func (f *fixture) stretch(t *testing.T) {
-	t.Helper()
-	f.Exec(t, `UPDATE rowlock_lease SET held_until = held_until + INTERVAL 1 HOUR, expires_at = expires_at + INTERVAL 1 HOUR
-		WHERE name = 'a' AND nonce IS NULL AND held_until > expires_at`)
-}
-
-// seen makes the first process of the queue count as waiting for an hour. So even on a slow machine, the statements do
-// not treat this process as dead.
-func (f *fixture) seen(t *testing.T) {
-	t.Helper()
-	f.Exec(t, "UPDATE rowlock_lease SET next_until = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE name = 'a' AND waiters IS NOT NULL")
-}
-
 // A release or a forced release reserves the lock for the first process of the queue: other processes are refused,
 // and that process is granted the lock.
 func TestMySQLAReleaseKeepsTheNameForTheNext(t *testing.T) {

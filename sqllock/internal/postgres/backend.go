@@ -33,7 +33,7 @@ func newBackend(h handle, t sqltable.Table) *Backend {
 	p.renewals, p.releases = p.runner, p.runner
 	p.renewals.q = h.reserve.ForRenewals(h.q, h.usage)
 	p.releases.q = h.reserve.ForReleases(h.q, h.usage)
-	p.waiters.listener.pg, p.waiters.listener.open = p, h.open
+	p.waiters.listener.pg, p.waiters.listener.open, p.waiters.listener.times = p, h.open, usualTimes
 	if !h.hears {
 		p.waiters.listener.silence = mute
 	}
@@ -251,6 +251,19 @@ func (p *Backend) CloseIdle(ctx context.Context) {
 	p.waiters.listener.closeIdle(ctx, waits)
 	p.reserve.CloseIdle(ctx)
 }
+
+// SetIdle sets how long unused connections stay open. Only tests call this method, before they use p.
+func (p *Backend) SetIdle(d time.Duration) {
+	p.waiters.listener.times.idle = d
+	p.reserve.SetIdle(d)
+}
+
+// SetTick sets how often the rows of waiters are written and deleted. Only tests call this method, before they use p.
+func (p *Backend) SetTick(d time.Duration) { p.waiters.listener.times.tick = d }
+
+// SetHello sets the longest wait for the notification that the listener sends to itself. Only tests call this method,
+// before they use p.
+func (p *Backend) SetHello(d time.Duration) { p.waiters.listener.times.hello = d }
 
 // Listens reports whether the listener runs or keeps a connection, and whether this backend has rows in the table of
 // waiters.

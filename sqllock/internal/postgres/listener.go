@@ -12,23 +12,40 @@ import (
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
 
+// times are the intervals and limits of a listener. Only tests change them.
+type times struct {
+	tick      time.Duration // how often rows are written whose waiters poll; a release ignores such a row if it was not written in the last 3 s
+	sweep     time.Duration // how often the rows of dead processes are deleted
+	statement time.Duration // the longest time for a statement of the listener
+	hello     time.Duration // the longest wait for the notification that the listener sends to itself
+	reconnect time.Duration // mean delay before the next connection is opened
+	retry     time.Duration // delay before the next attempt to listen, if a connection failed
+	retryMute time.Duration // delay before the next attempt to listen, if the process cannot receive notifications
+	idle      time.Duration // how long a listening connection is kept without a waiter
+}
+
+var usualTimes = times{
+	tick:      time.Second,
+	sweep:     time.Minute,
+	statement: 2 * time.Second,
+	hello:     5 * time.Second,
+	reconnect: 100 * time.Millisecond,
+	retry:     time.Second,
+	retryMute: time.Minute,
+	idle:      sqlbase.IdleLimit,
+}
+
 const (
-	tickEvery      = time.Second            // how often rows are written whose waiters poll; a release ignores such a row if it was not written in the last 3 s
-	listedEvery    = 30 * time.Second       // how often rows are written whose waiters rely on notifications; a release ignores such a row if it was not written in the last 35 s
-	sweepEvery     = time.Minute            // how often the rows of dead processes are deleted
-	listenLimit    = 2 * time.Second        // the longest time for a statement of the listener
-	helloLimit     = 5 * time.Second        // the longest wait for the notification that the listener sends to itself
-	reconnectPause = 100 * time.Millisecond // mean delay before the next connection is opened
-	retryListening = time.Second            // delay before the next attempt to listen, if a connection failed
-	retryMute      = time.Minute            // delay before the next attempt to listen, if the process cannot receive notifications
-	hello          = "hello"                // the payload of the notification that the listener sends to itself
+	listedEvery = 30 * time.Second // how often rows are written whose waiters rely on notifications; a release ignores such a row if it was not written in the last 35 s
+	hello       = "hello"          // the payload of the notification that the listener sends to itself
 )
 
 // listener writes the rows of waiters, and receives notifications for them on a separate connection. Its goroutine
 // runs while there are rows.
 type listener struct {
-	pg   *Backend
-	open func(ctx context.Context) (ear, error) // nil if the driver cannot receive notifications
+	pg    *Backend
+	open  func(ctx context.Context) (ear, error) // nil if the driver cannot receive notifications
+	times times
 
 	mu      sync.Mutex
 	state   listening
@@ -100,7 +117,7 @@ func (l *listener) run(s *waiters, e ear, ended chan<- struct{}) {
 		s.hear("", heardCall) // from now on, the waiters poll often
 		e.close()
 		e = nil
-		time.Sleep(reconnectPause/2 + rand.N(reconnectPause))
+		time.Sleep(l.times.reconnect/2 + rand.N(l.times.reconnect))
 	}
 }
 
@@ -117,11 +134,11 @@ func (l *listener) connect() ear {
 		case err == nil:
 			e = own
 		case errors.Is(err, errPooler):
-			l.turnDeaf(pooler, retryMute)
+			l.turnDeaf(pooler, l.times.retryMute)
 		case errors.Is(err, errDeaf):
-			l.turnDeaf(mute, retryMute)
+			l.turnDeaf(mute, l.times.retryMute)
 		default:
-			l.turnDeaf(notSilent, retryListening)
+			l.turnDeaf(notSilent, l.times.retry)
 		}
 		l.mu.Lock()
 		l.channel = channel
@@ -168,7 +185,7 @@ func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 	var greetedBy time.Time // the deadline for the first notification; zero if one has arrived or none is expected
 	if fresh {
 		if !isDeaf {
-			greetedBy = time.Now().Add(helloLimit)
+			greetedBy = time.Now().Add(l.times.hello)
 			go l.greet()
 		}
 		if l.begin(s, e, !isDeaf) != nil {
@@ -199,7 +216,7 @@ func (l *listener) serve(s *waiters, e ear, fresh bool) (another bool) {
 				s.hear(parse(payload))
 			}
 		case !greetedBy.IsZero() && time.Now().After(greetedBy):
-			l.turnDeaf(mute, retryMute)
+			l.turnDeaf(mute, l.times.retryMute)
 			return true
 		case isDeaf && l.mayListen():
 			return true
@@ -241,7 +258,7 @@ func (l *listener) greet() {
 	l.mu.Lock()
 	channel := l.channel
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), helloLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), l.times.hello)
 	defer cancel()
 	_ = l.pg.exec(ctx, "call", channel, hello) // if this fails, the listener assumes that no notifications arrive
 }
@@ -252,21 +269,21 @@ func (l *listener) tick() (tick, sweep, keep bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if tick = now.Sub(l.ticked) >= tickEvery; tick {
+	if tick = now.Sub(l.ticked) >= l.times.tick; tick {
 		l.ticked = now
 	}
-	return tick, tick && now.Sub(l.swept) >= sweepEvery, l.keep
+	return tick, tick && now.Sub(l.swept) >= l.times.sweep, l.keep
 }
 
 func (l *listener) nextTick() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ticked.Add(tickEvery)
+	return l.ticked.Add(l.times.tick)
 }
 
 // tell executes the writes in w: it writes and deletes rows of waiters.
 func (l *listener) tell(s *waiters, e ear, w work) error {
-	ctx, cancel := context.WithTimeout(context.Background(), listenLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), l.times.statement)
 	defer cancel()
 	exec := func(verb string, args ...any) error {
 		return l.pg.run(ctx, args, func(args []any) error { return e.exec(ctx, l.pg.sql[verb], args...) })
@@ -338,7 +355,7 @@ func (l *listener) isDecided() <-chan struct{} {
 }
 
 // end records that the listener's goroutine ends. The result kept reports that e receives notifications and stays open
-// for the next waiter. The connection is closed after [sqlbase.IdleLimit] without a waiter. The parameter greeted says
+// for the next waiter. The connection is closed after a while without a waiter. The parameter greeted says
 // whether a notification has arrived on e.
 func (l *listener) end(e ear, greeted bool) (kept bool) {
 	l.mu.Lock()
@@ -348,7 +365,7 @@ func (l *listener) end(e ear, greeted bool) (kept bool) {
 		return false
 	}
 	l.state = listenParked
-	l.unpark = time.AfterFunc(sqlbase.IdleLimit, func() { l.closeParked(e) })
+	l.unpark = time.AfterFunc(l.times.idle, func() { l.closeParked(e) })
 	return true
 }
 

@@ -21,6 +21,7 @@ const (
 // closed when it has been idle for [IdleLimit].
 type Reserve struct {
 	open      func() (*Spare, error) // nil if it is unknown how the pool opens its connections
+	idle      time.Duration          // how long the connection stays open while no statement uses it
 	releasing chan struct{}          // contains a value while a release uses the reserve
 
 	mu  sync.Mutex
@@ -39,8 +40,12 @@ type Spare struct {
 
 // NewReserve returns a reserve that opens its connection with the function open.
 func NewReserve(open func() (*Spare, error)) *Reserve {
-	return &Reserve{open: open, releasing: make(chan struct{}, 1)}
+	return &Reserve{open: open, idle: IdleLimit, releasing: make(chan struct{}, 1)}
 }
+
+// SetIdle sets how long the connection stays open while no statement uses it. Only tests call this method, before they
+// use r.
+func (r *Reserve) SetIdle(d time.Duration) { r.idle = d }
 
 // ReserveFor returns a reserve for a handle of database/sql. The function querier returns the querier for the reserve's
 // own handle.
@@ -115,7 +120,7 @@ func (r *Reserve) giveBack(u *Spare, doubtful bool) {
 	case u.dropped:
 		go u.Close()
 	default:
-		u.idle = time.AfterFunc(IdleLimit, func() { r.expire(u) })
+		u.idle = time.AfterFunc(r.idle, func() { r.expire(u) })
 	}
 }
 

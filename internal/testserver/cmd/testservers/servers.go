@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -119,4 +121,16 @@ func (s *servers) stop() {
 	}
 	group.Go(s.compose.down)
 	group.Wait()
+	var costs []string
+	var sum time.Duration
+	for _, server := range s.running {
+		cost := fmt.Sprintf("%s %.1f", server.Engine, server.Used.Minutes())
+		if server.Sessions > 0 {
+			cost += fmt.Sprintf(" (%d sessions)", server.Sessions)
+		}
+		costs, sum = append(costs, cost), sum+server.Used
+	}
+	if len(costs) > 0 {
+		say("the servers used %.1f processor minutes: %s", sum.Minutes(), strings.Join(costs, ", "))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,16 +56,48 @@ var (
 	sqliteLevels   = []sql.IsolationLevel{sql.LevelDefault}
 )
 
-var engines = []engine{
-	{"postgres", "pgx", migrations.Postgres, func(t *testing.T) string { return testenv.Postgres(t) }, fence.Postgres, postgresLevels},
-	{"mysql", "mysql", migrations.MySQL, func(t *testing.T) string { return testenv.MySQL(t) }, fence.MySQL, mysqlLevels},
-	{"mariadb", "mysql", migrations.MySQL, func(t *testing.T) string { return testenv.MariaDB(t) }, fence.MySQL, mysqlLevels},
-	{"mariadb-snapshot-isolation", "mysql", migrations.MySQL, func(t *testing.T) string {
+// The main handle of each engine, and further handles and settings.
+var (
+	postgres = engine{"postgres", "pgx", migrations.Postgres, func(t *testing.T) string { return testenv.Postgres(t) }, fence.Postgres, postgresLevels}
+	mysql    = engine{"mysql", "mysql", migrations.MySQL, func(t *testing.T) string { return testenv.MySQL(t) }, fence.MySQL, mysqlLevels}
+	mariadb  = engine{"mariadb", "mysql", migrations.MySQL, func(t *testing.T) string { return testenv.MariaDB(t) }, fence.MySQL, mysqlLevels}
+
+	mariadbSnapshot = engine{"mariadb-snapshot-isolation", "mysql", migrations.MySQL, func(t *testing.T) string {
 		return testenv.MariaDB(t) + "?innodb_snapshot_isolation=ON"
-	}, fence.MySQL, mysqlLevels},
-	{"sqlite-wal", "sqlite", migrations.SQLite, sqliteFile("&_pragma=journal_mode(WAL)"), fence.SQLite, sqliteLevels},
-	{"sqlite-wal-immediate", "sqlite", migrations.SQLite, sqliteFile("&_pragma=journal_mode(WAL)&_txlock=immediate"), fence.SQLite, sqliteLevels},
-	{"sqlite-journal", "sqlite", migrations.SQLite, sqliteFile(""), fence.SQLite, sqliteLevels},
+	}, fence.MySQL, mysqlLevels}
+
+	sqliteWAL       = engine{"sqlite-wal", "sqlite", migrations.SQLite, sqliteFile("&_pragma=journal_mode(WAL)"), fence.SQLite, sqliteLevels}
+	sqliteImmediate = engine{"sqlite-wal-immediate", "sqlite", migrations.SQLite, sqliteFile("&_pragma=journal_mode(WAL)&_txlock=immediate"), fence.SQLite, sqliteLevels}
+	sqliteJournal   = engine{"sqlite-journal", "sqlite", migrations.SQLite, sqliteFile(""), fence.SQLite, sqliteLevels}
+
+	servers        = []engine{postgres, mysql, mariadb}
+	engines        = []engine{postgres, mysql, mariadb, sqliteWAL}
+	furtherEngines = []engine{mariadbSnapshot, sqliteImmediate, sqliteJournal}
+)
+
+// further reports whether t is a part of a TestCompat. Such a test runs on the further engines and handles instead of
+// the main ones.
+func further(t *testing.T) bool { return strings.HasPrefix(t.Name(), "TestCompat") }
+
+// enginesOf returns the engines on which the test runs.
+func enginesOf(t *testing.T) []engine {
+	t.Helper()
+	onFurtherHandles(t)
+	if further(t) {
+		return furtherEngines
+	}
+	return engines
+}
+
+// furtherTests are the tests that TestCompatFurtherEngines runs again.
+var furtherTests map[string]func(*testing.T)
+
+// onFurtherHandles fails a test that TestCompatFurtherEngines does not run.
+func onFurtherHandles(t *testing.T) {
+	t.Helper()
+	if !further(t) {
+		require.Contains(t, furtherTests, t.Name(), "add the test to the list of TestCompatFurtherEngines")
+	}
 }
 
 func sqliteFile(parameters string) func(*testing.T) string {
@@ -96,7 +129,7 @@ type locks interface {
 func each(t *testing.T, test func(t *testing.T, s *store)) {
 	t.Helper()
 	t.Parallel()
-	for _, e := range engines {
+	for _, e := range enginesOf(t) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			test(t, e.fresh(t))
@@ -117,6 +150,33 @@ func (e engine) fresh(t *testing.T) *store {
 	s.exec(t, "CREATE TABLE ledger (id "+id+", token bigint NOT NULL, seen bigint NOT NULL)")
 	s.exec(t, "CREATE TABLE elsewhere (n bigint NOT NULL)")
 	return s
+}
+
+// again empties the tables of s, and returns a store with these tables, new locks and a new guard. Tests of many
+// schedules use it, because a new database takes longer than most schedules.
+func (s *store) again(t *testing.T, opts ...fence.Option) *store {
+	t.Helper()
+	s.empty(t, "rowlock_lease_fence", "rowlock_lease_outcome", "ledger", "elsewhere")
+	same := &store{engine: s.engine, dsn: s.dsn, db: s.db, locks: memlock.New(), guard: s.engine.guard(s.db, opts...)}
+	same.seals = same.guard
+	return same
+}
+
+// empty deletes all rows of the tables.
+func (s *store) empty(t *testing.T, tables ...string) {
+	t.Helper()
+	switch s.dialect {
+	case migrations.Postgres:
+		s.exec(t, "TRUNCATE "+strings.Join(tables, ", "))
+	case migrations.MySQL: // a deleted row would remain in the index for a while, and could be locked
+		for _, table := range tables {
+			s.exec(t, "TRUNCATE "+table)
+		}
+	default:
+		for _, table := range tables {
+			s.exec(t, "DELETE FROM "+table)
+		}
+	}
 }
 
 func (s *store) open(t *testing.T, dsn string) *sql.DB {
@@ -224,10 +284,11 @@ type running struct {
 	seen  int
 }
 
-// waiting reports whether a session of this database waits for a lock. MySQL and MariaDB have a list of waiting
-// sessions, but do not refresh the list while it is read often. So on these servers the method looks for a statement on
-// the fence table, or a statement of CheckRow, that has been running for 400 ms. On a slow machine, a statement that
-// waits for nothing may run for so long, but then the method cannot look at it thirty times meanwhile.
+// waiting reports whether a session of this database waits for a lock. MySQL and MariaDB refresh their lists of waiting
+// sessions only if nobody reads the lists for 100 ms. So on these servers the method reads the monitor of InnoDB. The
+// monitor of MySQL does not show a transaction that has only read. So the method also looks for a statement on the fence
+// table, or a statement of CheckRow, that has been running for 400 ms. On a slow machine, a statement that waits for
+// nothing may run for so long, but then the method cannot look at it thirty times meanwhile.
 func (s *store) waiting(t *testing.T, r *running) bool {
 	t.Helper()
 	if s.dialect == migrations.Postgres {
@@ -235,14 +296,29 @@ func (s *store) waiting(t *testing.T, r *running) bool {
 	}
 	config, err := mysqldriver.ParseDSN(s.dsn)
 	require.NoError(t, err)
-	if !slices.ContainsFunc(testenv.Sessions(t, s.db), func(other testenv.Session) bool {
-		return other.Database == config.DBName && (strings.Contains(other.Statement, "_fence") || strings.HasSuffix(other.Statement, "FOR UPDATE"))
-	}) {
+	var kind, name, status string
+	require.NoError(t, s.db.QueryRowContext(t.Context(), "SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &status))
+	var waits []string
+	for _, tx := range strings.Split(status, "\n---TRANSACTION ")[1:] {
+		if id := threadID.FindStringSubmatch(tx); id != nil && strings.Contains(tx, "\nLOCK WAIT ") {
+			waits = append(waits, id[1])
+		}
+	}
+	runs, locked := false, false
+	for _, other := range testenv.Sessions(t, s.db) {
+		if other.Database == config.DBName {
+			locked = locked || slices.Contains(waits, strconv.FormatInt(other.ID, 10))
+			runs = runs || strings.Contains(other.Statement, "_fence") || strings.HasSuffix(other.Statement, "FOR UPDATE")
+		}
+	}
+	if !runs {
 		*r = running{since: time.Now()}
 	}
 	r.seen++
-	return time.Since(r.since) > 400*time.Millisecond && r.seen > 30
+	return locked || time.Since(r.since) > 400*time.Millisecond && r.seen > 30
 }
+
+var threadID = regexp.MustCompile(`\n(?:MySQL|MariaDB) thread id (\d+),`)
 
 // sealing is a call, such as Seal, that has returned or is known to wait for a lock. The function wait returns the
 // result of that call.

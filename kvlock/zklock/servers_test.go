@@ -12,18 +12,55 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/internal/leaks"
 	"github.com/rowlock/rowlock/internal/testserver"
 )
 
-// alone starts a server for one test, which reads the server's counters or changes the whole server.
-func alone(tb testing.TB, args ...string) *testserver.Server {
-	tb.Helper()
-	server(tb)
-	s, err := testserver.Start(tb.Context(), testserver.ZooKeeper, testserver.Options{Args: args, Logf: tb.Logf})
-	require.NoError(tb, err)
-	tb.Cleanup(s.Stop)
-	return s
+// private is a server of this package, for tests that read the server's counters or need its settings. These tests are not
+// parallel, so only one of them uses the server at a time. The first of them starts it.
+type private struct {
+	config string // additional lines of the configuration
+	args   []string
+
+	started *testserver.Server
 }
+
+var (
+	// clearing removes a lock's node soon after the lock is free.
+	clearing = private{args: []string{"-Dznode.container.checkIntervalMs=50"}}
+	// patient removes no lock's node, and its session timeouts are so long that a slow machine exceeds none.
+	patient = private{config: "tickTime=10000\n", args: []string{"-Dznode.container.checkIntervalMs=600000"}}
+)
+
+// alone returns the server, when all connections of the test before are closed.
+func (p *private) alone(tb testing.TB) *testserver.Server {
+	tb.Helper()
+	server(tb) // skips the test if the launcher could not start a server
+	if p.started == nil {
+		s, err := testserver.Start(context.Background(), testserver.ZooKeeper, testserver.Options{Config: p.config, Args: p.args})
+		require.NoError(tb, err)
+		p.started = s
+	}
+	require.Eventually(tb, func() bool { return connections(tb, p.started.Addr) == 0 }, time.Minute, time.Millisecond)
+	return p.started
+}
+
+func (p *private) stop() {
+	if p.started != nil {
+		p.started.Stop()
+	}
+}
+
+type main struct{ *testing.M }
+
+// Run runs the tests and stops the servers of the package, before leaks.Main looks for leaked goroutines.
+func (m main) Run() int {
+	defer clearing.stop()
+	defer patient.stop()
+	return m.M.Run()
+}
+
+func TestMain(m *testing.M) { leaks.Main(main{m}) }
 
 // fourLetters sends a four-letter command, such as "srvr", to a server and returns the server's answer.
 func fourLetters(tb testing.TB, addr, command string) string {
@@ -80,4 +117,10 @@ func received(tb testing.TB, n *network) (all int64) {
 		all += number(tb, s, "srvr", `Received: (\d+)`)
 	}
 	return all
+}
+
+// connections returns how many sessions are connected to a server.
+func connections(tb testing.TB, addr string) int {
+	tb.Helper()
+	return strings.Count(fourLetters(tb, addr, "cons"), ",to=")
 }

@@ -1,9 +1,0 @@
-package advisory_test
-
-import (
-	"testing"
-
-	"github.com/rowlock/rowlock/internal/leaks"
-)
-
-func TestMain(m *testing.M) { leaks.Main(m) }

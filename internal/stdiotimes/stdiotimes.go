@@ -1,0 +1,28 @@
+// Package stdiotimes has the times of the cases of package locktest/stdio. Tests of a program can shorten them.
+package stdiotimes
+
+import (
+	"context"
+	"time"
+)
+
+// Times are the times of the cases of one run.
+type Times struct {
+	Patience time.Duration // how long a case waits for one event that must happen
+	KeptTTL  time.Duration // the TTL of a lease that only renewals keep; a slow machine may be silent for half of it
+}
+
+var usual = Times{Patience: 20 * time.Second, KeptTTL: 12 * time.Second}
+
+type key struct{}
+
+// With returns a context in which the cases use the times t.
+func With(ctx context.Context, t Times) context.Context { return context.WithValue(ctx, key{}, t) }
+
+// Of returns the times that ctx carries, or the usual times.
+func Of(ctx context.Context) Times {
+	if t, ok := ctx.Value(key{}).(Times); ok {
+		return t
+	}
+	return usual
+}
