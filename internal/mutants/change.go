@@ -79,6 +79,7 @@ func changesOf(folder, pattern string) ([]change, error) {
 		for i := range some {
 			some[i].path = path
 		}
+		slices.SortStableFunc(some, func(a, b change) int { return cmp.Compare(a.start, b.start) })
 		all = append(all, some...)
 	}
 	return numbered(all), nil
@@ -86,7 +87,7 @@ func changesOf(folder, pattern string) ([]change, error) {
 
 var generators = map[string]func(file, text string) ([]change, error){".go": changesOfGo, ".sql": changesOfSQL, ".lua": changesOfSQL}
 
-// numbered sets the number of each change among those of the same place and kind.
+// numbered sets the number of each change among those of the same place and kind, in their order in the file.
 func numbered(all []change) []change {
 	same := map[string]int{}
 	for i, c := range all {

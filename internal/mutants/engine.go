@@ -129,7 +129,7 @@ var engine = []mutant{
 	{"an unreachable store is reported as held", "outcomes are distinguished",
 		in(".", "acquisition.failure: ErrUnavailable -> ErrHeld"), root("TestHangingStoreEndsTheCall", "TestSimulation")},
 	{"a name that is held is reported as unavailable", "outcomes are distinguished",
-		in(".", "acquisition.failure: if err -> true"), root("TestWaitBoundsTheWaiting", "TestSimulation")},
+		in(".", "HeldError.Is: ErrHeld -> ErrUnavailable"), root("TestWaitBoundsTheWaiting", "TestSimulation")},
 	{"a request has a long time limit for a store that does not answer", "bounded",
 		in(".", "callTimeout: ttl / -> *", "callTimeout: min -> max"), root("TestHangingStoreEndsTheCall")},
 	{"a fenced acquire seals nothing", "S5, S5'",

@@ -46,7 +46,7 @@ var statements = []mutant{
 	{"a release grants a recorded request during the minimum hold", "exclusion, S1",
 		in(onPostgres, "sql/release_passing.sql: drop term min_held_until #1/2"), passing("while_a_minimum_hold_runs")},
 	{"a release grants a recorded request of a waiter whose session has ended", "a crash frees the name",
-		in(onPostgres, "sql/release_passing.sql: drop term alive_until #3/7"), passing("whose_session_has_ended,_which_costs_the_next_waiter_nothing")},
+		in(onPostgres, "sql/release_passing.sql: drop term alive_until #2/7"), passing("whose_session_has_ended,_which_costs_the_next_waiter_nothing")},
 
 	// Readers.
 	{"a transaction takes a lock that readers hold", "exclusion, S1",
@@ -56,7 +56,7 @@ var statements = []mutant{
 	{"a forced release keeps the shares in the row", "own grant only, S7",
 		in(onPostgres, "sql/force_release.sql: drop readers ="), of("sqllock", "TestAnExclusiveGrantForgetsTheReaders/forced_release/postgres-pgx")},
 	{"a reader joins with the short statement although a writer waits", "waiters get their turn",
-		in(onPostgres, "sql/acquire_shared_free.sql: drop term writer_until #3/3"), of("sqllock", "TestPostgresReadersWithAWaiterUseTheFullStatement")},
+		in(onPostgres, "sql/acquire_shared_free.sql: drop term writer_until #1/3"), of("sqllock", "TestPostgresReadersWithAWaiterUseTheFullStatement")},
 	{"a reader replaces the shares of others with the short statement", "exclusion, S1",
 		in(onPostgres, "sql/acquire_shared_free.sql: when joins -> false #2/6"), of("sqllock", "TestPostgresReadersWithAWaiterUseTheFullStatement")},
 	{"a reader adds its share to an old version of the row", "exclusion, S1",
