@@ -177,6 +177,12 @@ func (f *fleet) Crash(b driver.Backend) error   { return f.each(b, (*faultproxy.
 func (f *fleet) Cut(b driver.Backend) error     { return f.each(b, (*faultproxy.Proxy).Cut) }
 func (f *fleet) Restore(b driver.Backend) error { return f.each(b, (*faultproxy.Proxy).Restore) }
 
+// Requests counts what a client sends to the node that gets most. A request to the store is one to each node.
+func (f *fleet) Requests(b driver.Backend) (sent int, err error) {
+	err = f.each(b, func(p *faultproxy.Proxy) { sent = max(sent, p.Requests()) })
+	return sent, err
+}
+
 // DropReply drops the next reply of every node. It first waits for background requests, because otherwise their replies
 // would be dropped.
 func (f *fleet) DropReply(b driver.Backend) error {
