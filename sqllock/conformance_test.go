@@ -46,7 +46,9 @@ func TestCompatConformance(t *testing.T) {
 
 // pooled are the cases that do not hold through a pooler.
 var pooled = map[string]string{
-	"parked-waiter-is-quiet": "PgBouncer delivers no notification in transaction mode, so a waiter polls",
+	"parked-waiter-is-quiet":       "PgBouncer delivers no notification in transaction mode, so a waiter polls",
+	"missing-right-is-named":       "PgBouncer connects as one account, whoever its client is",
+	"missing-right-leaves-nothing": "PgBouncer connects as one account, whoever its client is",
 }
 
 func conforms(t *testing.T, servers map[string]*network) {
@@ -112,6 +114,7 @@ type network struct {
 
 	clientDSN string
 	raw       *sql.DB
+	reader    string // an account that may only read the tables; it has no password on PostgreSQL
 
 	*faultnet.Clients
 }
@@ -120,6 +123,7 @@ var (
 	_ locktest.Closer       = (*network)(nil)
 	_ locktest.Counter      = (*network)(nil)
 	_ locktest.Exempter     = (*network)(nil)
+	_ locktest.Limited      = (*network)(nil)
 	_ locktest.Expirer      = (*network)(nil)
 	_ locktest.Crasher      = (*network)(nil)
 	_ locktest.Partitioner  = (*network)(nil)
@@ -138,15 +142,44 @@ func (n *network) start(tb testing.TB) *network {
 	tb.Cleanup(func() { require.NoError(tb, raw.Close()) })
 	n.clientDSN, n.raw, n.Clients = clients, raw, faultnet.New(tb)
 	require.NoError(tb, migrations.Up(context.Background(), raw, n.dialect))
+	n.addReader(tb)
 	return n
 }
 
-// through returns the DSN of the server, with the address of a proxy in it.
-func (n *network) through(proxy func(target string) (string, error)) (string, error) {
+const readersPassword = "Secret-1"
+
+// addReader creates the account that may only read the tables.
+func (n *network) addReader(tb testing.TB) {
+	tb.Helper()
+	n.reader = "r" + driver.NewNonce().String()[:8]
+	add := []string{"CREATE ROLE " + n.reader + " LOGIN", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + n.reader}
+	drop := []string{"DROP OWNED BY " + n.reader, "DROP ROLE " + n.reader}
+	if n.dialect == migrations.MySQL {
+		add = []string{"CREATE USER " + n.reader + "@'%' IDENTIFIED BY '" + readersPassword + "'", "GRANT SELECT ON * TO " + n.reader + "@'%'"}
+		drop = []string{"DROP USER " + n.reader + "@'%'"}
+	}
+	for _, statement := range add {
+		_, err := n.raw.ExecContext(context.Background(), statement)
+		require.NoError(tb, err)
+	}
+	tb.Cleanup(func() {
+		for _, statement := range drop {
+			_, err := n.raw.ExecContext(context.Background(), statement)
+			require.NoError(tb, err)
+		}
+	})
+}
+
+// through returns the DSN of the server, with the address of a proxy in it. If user is not empty, the DSN names the
+// account that may only read.
+func (n *network) through(user string, proxy func(target string) (string, error)) (string, error) {
 	if n.dialect == migrations.MySQL {
 		cfg, err := mysqldriver.ParseDSN(n.clientDSN)
 		if err != nil {
 			return "", err
+		}
+		if user != "" {
+			cfg.User, cfg.Passwd = user, readersPassword
 		}
 		cfg.Addr, err = proxy(cfg.Addr)
 		return cfg.FormatDSN(), err
@@ -155,6 +188,9 @@ func (n *network) through(proxy func(target string) (string, error)) (string, er
 	if err != nil {
 		return "", err
 	}
+	if user != "" {
+		u.User = url.User(user)
+	}
 	u.Host, err = proxy(u.Host)
 	return u.String(), err
 }
@@ -162,9 +198,17 @@ func (n *network) through(proxy func(target string) (string, error)) (string, er
 // Exempt returns the cases that the handle does not pass, with the reasons.
 func (n *network) Exempt() map[string]string { return n.exempt }
 
-func (n *network) Open(context.Context) (driver.Backend, error) {
+func (n *network) Open(context.Context) (driver.Backend, error) { return n.openAs("") }
+
+// OpenLimited opens a client whose account may only read the tables.
+func (n *network) OpenLimited(context.Context) (b driver.Backend, missing string, err error) {
+	b, err = n.openAs(n.reader)
+	return b, "rowlock_lease", err
+}
+
+func (n *network) openAs(user string) (driver.Backend, error) {
 	var proxy *faultproxy.Proxy
-	dsn, err := n.through(func(target string) (string, error) {
+	dsn, err := n.through(user, func(target string) (string, error) {
 		var err error
 		if proxy, err = faultproxy.New(target); err != nil {
 			return "", err
