@@ -82,7 +82,7 @@ func (b bench) run(ctx context.Context, all []mutant, together int) []result {
 // catch builds the mutant m and runs its tests. A test finds the defect if it fails. The method catch returns nil if
 // every test finds the defect.
 func (b bench) catch(ctx context.Context, m mutant, id string) error {
-	texts, err := m.mutated(ctx)
+	texts, err := m.mutated()
 	if err != nil {
 		return err
 	}

@@ -2,14 +2,13 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
+	gobuild "go/build"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // change is one generated defect. It replaces the bytes of a file from the offset start to the offset end.
@@ -37,34 +36,43 @@ func (c change) String() string {
 }
 
 // changesOf returns all changes of a package: those of the Go files that are built on this system, and those of the SQL
-// and Lua files that are embedded in them. Only files whose name matches the pattern are read.
-func changesOf(ctx context.Context, folder, pattern string) ([]change, error) {
+// and Lua files that are embedded in them. Only files whose path in the package matches the pattern are read.
+func changesOf(folder, pattern string) ([]change, error) {
 	chosen, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, err
 	}
-	const files = `{{range .GoFiles}}{{println .}}{{end}}{{range .EmbedFiles}}{{println .}}{{end}}`
-	list, err := exec.CommandContext(ctx, "go", "list", "-f", files, "./"+folder).Output()
+	pkg, err := gobuild.ImportDir(folder, 0)
 	if err != nil {
-		return nil, fmt.Errorf("the files of %s: %w", folder, err)
+		return nil, err
+	}
+	files, tree := pkg.GoFiles, os.DirFS(folder)
+	for _, p := range pkg.EmbedPatterns {
+		matches, err := fs.Glob(tree, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range matches {
+			_ = fs.WalkDir(tree, m, func(path string, d fs.DirEntry, err error) error {
+				if !slices.Contains(files, path) {
+					files = append(files, path)
+				}
+				return err
+			})
+		}
 	}
 	var all []change
-	for _, file := range strings.Fields(string(list)) {
-		if !chosen.MatchString(file) {
+	for _, file := range files {
+		read, known := generators[filepath.Ext(file)]
+		if !known || !chosen.MatchString(file) {
 			continue
 		}
-		path := filepath.Join(folder, file)
+		path := filepath.Join(folder, filepath.FromSlash(file))
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		var some []change
-		switch filepath.Ext(file) {
-		case ".go":
-			some, err = changesOfGo(string(text))
-		case ".sql", ".lua":
-			some = changesOfSQL(file, string(text))
-		}
+		some, err := read(file, string(text))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -75,6 +83,8 @@ func changesOf(ctx context.Context, folder, pattern string) ([]change, error) {
 	}
 	return numbered(all), nil
 }
+
+var generators = map[string]func(file, text string) ([]change, error){".go": changesOfGo, ".sql": changesOfSQL, ".lua": changesOfSQL}
 
 // numbered sets the number of each change among those of the same place and kind.
 func numbered(all []change) []change {

@@ -38,7 +38,7 @@ type generator struct {
 }
 
 // changesOfGo returns all changes that it can make in the text of a Go file. Some of the changed texts do not compile.
-func changesOfGo(text string) ([]change, error) {
+func changesOfGo(_, text string) ([]change, error) {
 	g := &generator{text: text, set: token.NewFileSet()}
 	parsed, err := parser.ParseFile(g.set, "", text, parser.SkipObjectResolution)
 	if err != nil {

@@ -4,8 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
+
+func must(changes []change, err error) []change {
+	if err != nil {
+		panic(err)
+	}
+	return changes
+}
 
 func identities(changes []change) (all []string) {
 	for _, c := range numbered(changes) {
@@ -16,7 +22,7 @@ func identities(changes []change) (all []string) {
 
 // The generator makes each kind of change at every place in the Go source where it is possible.
 func TestChangesOfGo(t *testing.T) {
-	changes, err := changesOfGo(`package a
+	changes := must(changesOfGo("a.go", `package a
 
 const half = 10 / 2
 
@@ -42,8 +48,7 @@ func (b *box[T]) put(ctx context.Context, n T, on bool) (total int, err error) {
 	}
 	return total, errors.New("n is " + "small")
 }
-`)
-	require.NoError(t, err)
+`))
 	assert.ElementsMatch(t, []string{
 		"half: 10 / -> *",
 		"box.put: drop defer print", "box.put: drop go print", "box.put: drop call put", "box.put: drop total++", "box.put: drop send to out",
@@ -78,18 +83,18 @@ func TestChangesOfSQL(t *testing.T) {
 			"a.sql f: n <= -> <", "a.sql f: n <= -> >", "a.sql f: if n -> true", "a.sql f: if n -> false",
 		},
 	} {
-		assert.ElementsMatch(t, want, identities(changesOfSQL("a.sql", text)), text)
+		assert.ElementsMatch(t, want, identities(must(changesOfSQL("a.sql", text))), text)
 	}
 	assert.ElementsMatch(t, []string{
 		"a.lua: drop term row", "a.lua: drop call HDEL", "a.lua: n ~= -> ==", "a.lua: if n -> true", "a.lua: if n -> false",
-	}, identities(changesOfSQL("a.lua", "local n = row[1] or 0\nif n ~= '' then\n  redis.call('HDEL', KEYS[1])\nend\n")))
+	}, identities(must(changesOfSQL("a.lua", "local n = row[1] or 0\nif n ~= '' then\n  redis.call('HDEL', KEYS[1])\nend\n"))))
 }
 
 // The changed text keeps the parameters of a condition, so that the statement is valid with the same arguments.
 func TestTheTextOfAChange(t *testing.T) {
 	text := "UPDATE box SET n = 1, at = 2 WHERE id = ? AND n > ?"
 	made := map[string]string{}
-	for _, c := range numbered(changesOfSQL("a.sql", text)) {
+	for _, c := range numbered(must(changesOfSQL("a.sql", text))) {
 		made[c.kind] = text[:c.start] + c.new + text[c.end:]
 	}
 	assert.Equal(t, "UPDATE box SET n = 1, at = 2 WHERE (true OR (id = ?)) AND n > ?", made["drop term id"])

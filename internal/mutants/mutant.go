@@ -1,8 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -27,17 +27,10 @@ func in(folder string, changes ...string) (all []site) {
 	return all
 }
 
-// place returns the function or the file that changes.
+// place returns the path of the package and the function or the file that changes.
 func (s site) place() string {
 	place, _, _ := strings.Cut(s.change, ": ")
-	switch {
-	case s.folder == ".":
-		return place
-	case strings.Contains(place, "/"):
-		return s.folder + "/" + place
-	default:
-		return s.folder + "." + place
-	}
+	return path.Join(s.folder, place)
 }
 
 // suite names tests of one package.
@@ -69,10 +62,10 @@ func (m mutant) place() string {
 }
 
 // mutated returns the changed files by path.
-func (m mutant) mutated(ctx context.Context) (map[string][]byte, error) {
+func (m mutant) mutated() (map[string][]byte, error) {
 	var changes []change
 	for _, s := range m.sites {
-		c, err := s.find(ctx)
+		c, err := s.find()
 		if err != nil {
 			return nil, err
 		}
@@ -81,28 +74,23 @@ func (m mutant) mutated(ctx context.Context) (map[string][]byte, error) {
 	return mutated(changes...)
 }
 
-var packages = struct {
-	sync.Mutex
-	changes map[string][]change
-}{changes: map[string][]change{}}
+var packages sync.Map // the changes of each package that were generated already
 
-// find returns the change. If there is none, the error lists the changes that the function or the file has now, or if
-// the function does not exist, the functions that have such a change.
-func (s site) find(ctx context.Context) (change, error) {
-	packages.Lock()
-	defer packages.Unlock()
-	all, known := packages.changes[s.folder]
+// find returns the change. If there is none, the error lists the changes that the function or the file has now. If the
+// function does not exist, the error lists the functions that have such a change.
+func (s site) find() (change, error) {
+	loaded, known := packages.Load(s.folder)
 	if !known {
-		var err error
-		if all, err = changesOf(ctx, s.folder, `\.(go|sql|lua)$`); err != nil {
+		changes, err := changesOf(s.folder, "")
+		if err != nil {
 			return change{}, err
 		}
-		packages.changes[s.folder] = all
+		loaded, _ = packages.LoadOrStore(s.folder, changes)
 	}
 	place, kind, _ := strings.Cut(s.change, ": ")
 	kind, _, _ = strings.Cut(kind, " #")
 	var here, elsewhere []string
-	for _, c := range all {
+	for _, c := range loaded.([]change) {
 		switch {
 		case c.String() == s.change:
 			return c, nil
@@ -113,8 +101,7 @@ func (s site) find(ctx context.Context) (change, error) {
 		}
 	}
 	if here == nil {
-		return change{}, fmt.Errorf("package %s has nothing to change in %s. Other places have such a change:\n\t%s",
-			s.folder, place, strings.Join(elsewhere, "\n\t"))
+		here = elsewhere
 	}
-	return change{}, fmt.Errorf("package %s has no change %q. It has these in the same place:\n\t%s", s.folder, s.change, strings.Join(here, "\n\t"))
+	return change{}, fmt.Errorf("package %s has no change %q. Choose one of these:\n\t%s", s.folder, s.change, strings.Join(here, "\n\t"))
 }

@@ -54,7 +54,7 @@ const (
 // The method random tries changes of a package until enough of them have compiled. Their order is random, and the seed
 // determines it.
 func (b bench) random(ctx context.Context, d draw, together int) error {
-	changes, err := changesOf(ctx, d.pkg, d.files)
+	changes, err := changesOf(d.pkg, d.files)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ type sqlGenerator struct {
 
 // changesOfSQL returns all changes that it can make in the text of an SQL or Lua file. It knows tokens, and no grammar.
 // A database may refuse some of the changed texts.
-func changesOfSQL(file, text string) []change {
+func changesOfSQL(file, text string) ([]change, error) {
 	text, _, _ = strings.Cut(text, "-- +goose Down")
 	g := &sqlGenerator{place: file, text: text, lua: filepath.Ext(file) == ".lua", frames: []*frame{{condition: -1, list: -1}}}
 	for _, at := range tokenOfSQL.FindAllStringIndex(text, -1) {
@@ -92,7 +92,7 @@ func changesOfSQL(file, text string) []change {
 		g.visit(i)
 	}
 	g.end(len(g.tokens), ";")
-	return g.all
+	return g.all, nil
 }
 
 func (g *sqlGenerator) is(i int, words ...string) bool {
