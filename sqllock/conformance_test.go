@@ -3,6 +3,7 @@ package sqllock_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
 	"path/filepath"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/rowlock/rowlock/internal/inprocess"
 	"github.com/rowlock/rowlock/internal/otherdriver"
 	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -233,26 +235,49 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 }
 
 // The SQLite backend keeps the promises of the driver contract. SQLite has no network, so the harness simulates
-// faults inside the process.
+// faults inside the process. Each case has a file of its own: a file has one writer, and many cases use short leases. So
+// the cases can run at the same time.
 func TestConformanceOfSQLite(t *testing.T) {
 	t.Parallel()
-	locktest.Run(t, func(tb testing.TB) locktest.Harness {
-		path := url.URL{Path: filepath.Join(tb.TempDir(), "locks.db")}
-		dsn := "file:" + path.EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
-		raw, err := sql.Open("sqlite", dsn)
-		require.NoError(tb, err)
-		tb.Cleanup(func() { require.NoError(tb, raw.Close()) })
-		require.NoError(tb, migrations.Up(context.Background(), raw, migrations.SQLite))
-		return &inprocess.Harness{
-			Connect: func() (inprocess.Store, func() error, error) {
-				db, err := sql.Open("sqlite", dsn)
-				return sqllock.SQLite(db), db.Close, err
-			},
-			End: func(ctx context.Context, key driver.Key) error {
-				_, err := raw.ExecContext(ctx, "UPDATE rowlock_lease SET held_until = held_until - (expires_at - now), expires_at = now "+
-					"FROM (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now) WHERE namespace = ? AND name = ? AND expires_at > now", key.Namespace, key.Name)
-				return err
-			},
-		}
-	})
+	for _, name := range conformanceCases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := locktest.CheckEach(t.Context(), newFile(t), func(locktest.Result) {}, name)
+			var not *locktest.NotRun
+			if errors.As(err, &not) {
+				t.Skip(not.Reason)
+			}
+			require.NoError(t, err)
+		})
+	}
+}
+
+// conformanceCases returns the names of all cases. On a harness that opens no client, every case ends at once.
+func conformanceCases() (names []string) {
+	_ = locktest.CheckEach(context.Background(), closed{}, func(r locktest.Result) { names = append(names, r.Case) })
+	return names
+}
+
+type closed struct{}
+
+func (closed) Open(context.Context) (driver.Backend, error) { return nil, errors.New("closed") }
+
+// newFile returns a harness with a new SQLite file.
+func newFile(t *testing.T) *inprocess.Harness {
+	t.Helper()
+	path := url.URL{Path: filepath.Join(t.TempDir(), "locks.db")}
+	dsn := "file:" + path.EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
+	raw := openSQLite(t, dsn)
+	testschema.Install(t, raw, migrations.SQLite)
+	return &inprocess.Harness{
+		Connect: func() (inprocess.Store, func() error, error) {
+			db, err := sql.Open("sqlite", dsn)
+			return sqllock.SQLite(db), db.Close, err
+		},
+		End: func(ctx context.Context, key driver.Key) error {
+			_, err := raw.ExecContext(ctx, "UPDATE rowlock_lease SET held_until = held_until - (expires_at - now), expires_at = now "+
+				"FROM (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now) WHERE namespace = ? AND name = ? AND expires_at > now", key.Namespace, key.Name)
+			return err
+		},
+	}
 }
