@@ -56,13 +56,13 @@ func TestMain(m *testing.M) {
 }
 
 // newFleet returns a fleet of empty servers that vote at once, as if they had been running for a long time. The last
-// server is a Valkey server, the others are Redis servers.
+// of more than three servers is a Valkey server, the others are Redis servers.
 func newFleet(tb testing.TB, size int, opts ...redlock.Option) *fleet {
 	tb.Helper()
 	f := &fleet{opts: opts, clients: make(map[driver.Backend]*fleetClient)}
 	for i := range size {
 		start := func() *testserver.Server { return redistest.Start(tb) }
-		if i == size-1 {
+		if size > 3 && i == size-1 {
 			start = func() *testserver.Server { return redistest.StartValkey(tb) }
 		}
 		f.servers = append(f.servers, start())
