@@ -45,8 +45,8 @@ comma    = ,
 empty    =
 list     = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 # What is tested: packages of our module, and modules of their own.
-PACKAGES = $(filter-out $(EXAMPLES) ./compat_test,$(PKG))
-OTHERS   = -modules=$(call list,$(if $(filter ./...,$(PKG)),$(EXAMPLES),$(filter $(EXAMPLES) ./compat_test,$(PKG))))
+PACKAGES = $(filter-out $(EXAMPLES),$(PKG))
+OTHERS   = -modules=$(call list,$(if $(filter ./...,$(PKG)),$(EXAMPLES),$(filter $(EXAMPLES),$(PKG))))
 # The race detector finds nothing in packages that read pages and code, search a model in one goroutine, or test SQL or Python.
 UNRACED  = ./clients/python $(addprefix ./internal/,docs model mutants oneline prose release searchpath sqlfunctions)
 RACED    = $(if $(RACE),-race -unraced=$(call list,$(UNRACED)))
@@ -77,10 +77,15 @@ bench-quick: ## the same in short: does it run, not how fast
 # The tests whose names begin with TestCompat, the module compat_test, and the matrix of releases.
 compat: export ROWLOCK_COMPAT = $(SHARE)
 compat: export CGO_ENABLED = 1
-compat: ## the tests of further handles, poolers, forks and versions: all, or SHARE=1/3 of them; FLAGS=-v
-	$(SERVERS) -- $(TESTS) -run='$(or $(RUN),^TestCompat)' $(FLAGS) $(PACKAGES)
+FURTHER = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestCompat' . | grep -v '^./compat_test/')))
+compat: ## the tests of further handles, poolers, forks and versions: all, or SHARE=1/3 of them; PKG and RUN for some
+ifneq ($(PKG),./compat_test)
+	$(SERVERS) -- $(TESTS) -run='$(or $(RUN),^TestCompat)' $(FLAGS) $(if $(filter ./...,$(PKG)),$(FURTHER:/=),$(PKG))
+endif
+ifneq ($(filter ./... ./compat_test,$(PKG)),)
+	$(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new,mysql,mariadb -- $(TESTS) -modules=compat_test $(if $(RUN),-run='$(RUN)') $(FLAGS)
+endif
 ifeq ($(PKG),./...)
-	$(SERVERS) -engines=postgres,pgbouncer,pgbouncer_new,mysql,mariadb -- $(TESTS) -modules=compat_test $(FLAGS)
 	go -C compat_test run ./matrix $(if $(filter all,$(SHARE)),-page=../docs/compatibility.md,-share=$(SHARE))
 endif
 

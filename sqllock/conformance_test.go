@@ -3,6 +3,7 @@ package sqllock_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
 	"path/filepath"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/rowlock/rowlock/internal/inprocess"
 	"github.com/rowlock/rowlock/internal/otherdriver"
 	"github.com/rowlock/rowlock/internal/testenv"
+	"github.com/rowlock/rowlock/internal/testschema"
 	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/migrations"
 	"github.com/rowlock/rowlock/sqllock"
@@ -39,9 +41,16 @@ func TestCompatConformance(t *testing.T) {
 	conforms(t, map[string]*network{
 		"postgres":      {dialect: migrations.Postgres, expire: postgresAge, open: by("pgx"), dsn: twice(testenv.Postgres)},
 		"another":       {dialect: migrations.Postgres, expire: postgresAge, open: by(otherdriver.Name), dsn: twice(testenv.Postgres)},
-		"pgbouncer":     {dialect: migrations.Postgres, expire: postgresAge, open: by("pgx"), dsn: testenv.PgBouncer},
-		"pgbouncer-pgx": {dialect: migrations.Postgres, expire: postgresAge, open: pgxPool, dsn: testenv.PgBouncer},
+		"pgbouncer":     {dialect: migrations.Postgres, expire: postgresAge, open: by("pgx"), dsn: testenv.PgBouncer, exempt: pooled},
+		"pgbouncer-pgx": {dialect: migrations.Postgres, expire: postgresAge, open: pgxPool, dsn: testenv.PgBouncer, exempt: pooled},
 	})
+}
+
+// pooled are the cases that do not hold through a pooler.
+var pooled = map[string]string{
+	"parked-waiter-is-quiet":       "PgBouncer delivers no notification in transaction mode, so a waiter polls",
+	"missing-right-is-named":       "PgBouncer connects as one account, whoever its client is",
+	"missing-right-leaves-nothing": "PgBouncer connects as one account, whoever its client is",
 }
 
 func conforms(t *testing.T, servers map[string]*network) {
@@ -103,15 +112,20 @@ type network struct {
 	dsn     func(testing.TB) (clients, direct string) // returns the DSNs of a new database
 	open    func(dsn string) (driver.Backend, func(), error)
 	expire  string
+	exempt  map[string]string
 
 	clientDSN string
 	raw       *sql.DB
+	reader    string // an account that may only read the tables; it has no password on PostgreSQL
 
 	*faultnet.Clients
 }
 
 var (
 	_ locktest.Closer       = (*network)(nil)
+	_ locktest.Counter      = (*network)(nil)
+	_ locktest.Exempter     = (*network)(nil)
+	_ locktest.Limited      = (*network)(nil)
 	_ locktest.Expirer      = (*network)(nil)
 	_ locktest.Crasher      = (*network)(nil)
 	_ locktest.Partitioner  = (*network)(nil)
@@ -130,15 +144,44 @@ func (n *network) start(tb testing.TB) *network {
 	tb.Cleanup(func() { require.NoError(tb, raw.Close()) })
 	n.clientDSN, n.raw, n.Clients = clients, raw, faultnet.New(tb)
 	require.NoError(tb, migrations.Up(context.Background(), raw, n.dialect))
+	n.addReader(tb)
 	return n
 }
 
-// through returns the DSN of the server, with the address of a proxy in it.
-func (n *network) through(proxy func(target string) (string, error)) (string, error) {
+const readersPassword = "Secret-1"
+
+// addReader creates the account that may only read the tables.
+func (n *network) addReader(tb testing.TB) {
+	tb.Helper()
+	n.reader = "r" + driver.NewNonce().String()[:8]
+	add := []string{"CREATE ROLE " + n.reader + " LOGIN", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + n.reader}
+	drop := []string{"DROP OWNED BY " + n.reader, "DROP ROLE " + n.reader}
+	if n.dialect == migrations.MySQL {
+		add = []string{"CREATE USER " + n.reader + "@'%' IDENTIFIED BY '" + readersPassword + "'", "GRANT SELECT ON * TO " + n.reader + "@'%'"}
+		drop = []string{"DROP USER " + n.reader + "@'%'"}
+	}
+	for _, statement := range add {
+		_, err := n.raw.ExecContext(context.Background(), statement)
+		require.NoError(tb, err)
+	}
+	tb.Cleanup(func() {
+		for _, statement := range drop {
+			_, err := n.raw.ExecContext(context.Background(), statement)
+			require.NoError(tb, err)
+		}
+	})
+}
+
+// through returns the DSN of the server, with the address of a proxy in it. If user is not empty, the DSN names the
+// account that may only read.
+func (n *network) through(user string, proxy func(target string) (string, error)) (string, error) {
 	if n.dialect == migrations.MySQL {
 		cfg, err := mysqldriver.ParseDSN(n.clientDSN)
 		if err != nil {
 			return "", err
+		}
+		if user != "" {
+			cfg.User, cfg.Passwd = user, readersPassword
 		}
 		cfg.Addr, err = proxy(cfg.Addr)
 		return cfg.FormatDSN(), err
@@ -147,13 +190,27 @@ func (n *network) through(proxy func(target string) (string, error)) (string, er
 	if err != nil {
 		return "", err
 	}
+	if user != "" {
+		u.User = url.User(user)
+	}
 	u.Host, err = proxy(u.Host)
 	return u.String(), err
 }
 
-func (n *network) Open(context.Context) (driver.Backend, error) {
+// Exempt returns the cases that the handle does not pass, with the reasons.
+func (n *network) Exempt() map[string]string { return n.exempt }
+
+func (n *network) Open(context.Context) (driver.Backend, error) { return n.openAs("") }
+
+// OpenLimited opens a client whose account may only read the tables.
+func (n *network) OpenLimited(context.Context) (b driver.Backend, missing string, err error) {
+	b, err = n.openAs(n.reader)
+	return b, "rowlock_lease", err
+}
+
+func (n *network) openAs(user string) (driver.Backend, error) {
 	var proxy *faultproxy.Proxy
-	dsn, err := n.through(func(target string) (string, error) {
+	dsn, err := n.through(user, func(target string) (string, error) {
 		var err error
 		if proxy, err = faultproxy.New(target); err != nil {
 			return "", err
@@ -178,26 +235,49 @@ func (n *network) Expire(ctx context.Context, key driver.Key) error {
 }
 
 // The SQLite backend keeps the promises of the driver contract. SQLite has no network, so the harness simulates
-// faults inside the process.
+// faults inside the process. Each case has a file of its own: a file has one writer, and many cases use short leases. So
+// the cases can run at the same time.
 func TestConformanceOfSQLite(t *testing.T) {
 	t.Parallel()
-	locktest.Run(t, func(tb testing.TB) locktest.Harness {
-		path := url.URL{Path: filepath.Join(tb.TempDir(), "locks.db")}
-		dsn := "file:" + path.EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
-		raw, err := sql.Open("sqlite", dsn)
-		require.NoError(tb, err)
-		tb.Cleanup(func() { require.NoError(tb, raw.Close()) })
-		require.NoError(tb, migrations.Up(context.Background(), raw, migrations.SQLite))
-		return &inprocess.Harness{
-			Connect: func() (inprocess.Store, func() error, error) {
-				db, err := sql.Open("sqlite", dsn)
-				return sqllock.SQLite(db), db.Close, err
-			},
-			End: func(ctx context.Context, key driver.Key) error {
-				_, err := raw.ExecContext(ctx, "UPDATE rowlock_lease SET held_until = held_until - (expires_at - now), expires_at = now "+
-					"FROM (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now) WHERE namespace = ? AND name = ? AND expires_at > now", key.Namespace, key.Name)
-				return err
-			},
-		}
-	})
+	for _, name := range conformanceCases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := locktest.CheckEach(t.Context(), newFile(t), func(locktest.Result) {}, name)
+			var not *locktest.NotRun
+			if errors.As(err, &not) {
+				t.Skip(not.Reason)
+			}
+			require.NoError(t, err)
+		})
+	}
+}
+
+// conformanceCases returns the names of all cases. On a harness that opens no client, every case ends at once.
+func conformanceCases() (names []string) {
+	_ = locktest.CheckEach(context.Background(), closed{}, func(r locktest.Result) { names = append(names, r.Case) })
+	return names
+}
+
+type closed struct{}
+
+func (closed) Open(context.Context) (driver.Backend, error) { return nil, errors.New("closed") }
+
+// newFile returns a harness with a new SQLite file.
+func newFile(t *testing.T) *inprocess.Harness {
+	t.Helper()
+	path := url.URL{Path: filepath.Join(t.TempDir(), "locks.db")}
+	dsn := "file:" + path.EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
+	raw := openSQLite(t, dsn)
+	testschema.Install(t, raw, migrations.SQLite)
+	return &inprocess.Harness{
+		Connect: func() (inprocess.Store, func() error, error) {
+			db, err := sql.Open("sqlite", dsn)
+			return sqllock.SQLite(db), db.Close, err
+		},
+		End: func(ctx context.Context, key driver.Key) error {
+			_, err := raw.ExecContext(ctx, "UPDATE rowlock_lease SET held_until = held_until - (expires_at - now), expires_at = now "+
+				"FROM (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now) WHERE namespace = ? AND name = ? AND expires_at > now", key.Namespace, key.Name)
+			return err
+		},
+	}
 }

@@ -13,8 +13,20 @@ import (
 )
 
 // openCounted returns a pool that counts the statements it sends. The server's own counter includes the statements of
-// all clients.
+// all clients. The driver sends each command with one write: four bytes of length and sequence number, then the command.
+// https://dev.mysql.com/doc/dev/mysql-server/latest/my__command_8h.html
 func openCounted(t *testing.T, dsn string, sent *atomic.Int64) *sql.DB {
+	t.Helper()
+	const query, execute = 3, 23
+	return openMeasured(t, dsn, func(packet []byte) {
+		if len(packet) > 4 && packet[3] == 0 && (packet[4] == query || packet[4] == execute) {
+			sent.Add(1)
+		}
+	})
+}
+
+// openMeasured returns a pool that passes each packet that it sends to the function see.
+func openMeasured(t *testing.T, dsn string, see func(packet []byte)) *sql.DB {
 	t.Helper()
 	config, err := mysqldriver.ParseDSN(dsn)
 	require.NoError(t, err)
@@ -23,7 +35,7 @@ func openCounted(t *testing.T, dsn string, sent *atomic.Int64) *sql.DB {
 		if err != nil {
 			return nil, err
 		}
-		return countedLink{conn.(*net.TCPConn), sent}, nil
+		return measuredLink{conn.(*net.TCPConn), see}, nil
 	}
 	connector, err := mysqldriver.NewConnector(config)
 	require.NoError(t, err)
@@ -32,19 +44,14 @@ func openCounted(t *testing.T, dsn string, sent *atomic.Int64) *sql.DB {
 	return db
 }
 
-// countedLink is a connection that counts the commands that run a statement. The driver sends each command with one
-// write: four bytes of length and sequence number, then the command.
-// https://dev.mysql.com/doc/dev/mysql-server/latest/my__command_8h.html
-type countedLink struct {
+// measuredLink is a connection that passes each write to the function see.
+type measuredLink struct {
 	*net.TCPConn
 
-	sent *atomic.Int64
+	see func(packet []byte)
 }
 
-func (c countedLink) Write(packet []byte) (int, error) {
-	const query, execute = 3, 23
-	if len(packet) > 4 && packet[3] == 0 && (packet[4] == query || packet[4] == execute) {
-		c.sent.Add(1)
-	}
-	return c.TCPConn.Write(packet)
+func (m measuredLink) Write(packet []byte) (int, error) {
+	m.see(packet)
+	return m.TCPConn.Write(packet)
 }

@@ -43,8 +43,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if signal.Ignored(syscall.SIGHUP) { // for example under nohup; a shell cannot trap a signal that was ignored when it began
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	// A shell cannot trap a signal that was ignored when it began. Signals are ignored under nohup, or if a script started
+	// the tests in the background.
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
 	}
 	leaks.Main(m)
 }

@@ -7,11 +7,15 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/rowlock/rowlock/internal/model"
+	"github.com/rowlock/rowlock/internal/testenv"
 )
 
-// shippedShares returns the model of readers and writers. It has four tokens. That is enough for one grant of each
-// writer and two epochs, in any order. A forced release and a grant by an old request also need a token each.
-func shippedShares() model.Shares { return model.Shares{Tokens: 4} }
+// fullTokens is the number of tokens that is enough for one grant of each writer and two epochs, in any order. A forced
+// release and a grant by an old request also need a token each. With fewTokens a search takes a tenth of the time.
+const (
+	fullTokens = 4
+	fewTokens  = 3
+)
 
 // The properties of [model.Shares].
 const (
@@ -33,7 +37,18 @@ var sharesProperties = map[string]func(model.SharesState) bool{
 // Two readers and two writers keep all properties, whenever their leases expire, however late and however often their
 // requests arrive, and whichever replies are lost. Each variant leaves out one part of the protocol, and breaks exactly
 // the listed properties. In every variant of the store, the fence still keeps stale accesses out.
-func TestShares(t *testing.T) {
+func TestShares(t *testing.T) { searchShares(t, fewTokens, 2) }
+
+// TestShares with one more token.
+func TestCompatShares(t *testing.T) {
+	testenv.Compat(t)
+	searchShares(t, fullTokens, fewTokens)
+}
+
+// searchShares searches the model with this number of tokens. Many variants have more states than the shipped model. So
+// their searches for the properties that must hold use fewer tokens.
+func searchShares(t *testing.T, tokens, inVariants uint8) {
+	t.Helper()
 	for name, c := range map[string]struct {
 		change func(*model.Shares)
 		breaks []string
@@ -54,17 +69,18 @@ func TestShares(t *testing.T) {
 		"check not held to the commit": {func(m *model.Shares) { m.NotHeld = true }, []string{stalePassed, readTorn, updateLost}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := shippedShares()
+			m := model.Shares{Tokens: tokens}
 			c.change(&m)
 			if len(c.breaks) > 0 {
-				// Three tokens are enough to break the listed properties. Many variants have more states than the
-				// shipped model, so fewer tokens keep the search short.
-				m.Tokens = 3
+				m.Tokens = 3 // enough to break the listed properties
 			}
 			for _, property := range c.breaks {
 				r := model.Search(m, sharesProperties[property])
 				explain(t, property, r)
 				assert.NotEmpty(t, r.Trace, property)
+			}
+			if len(c.breaks) > 0 {
+				m.Tokens = inVariants
 			}
 			others := model.Search(m, func(s model.SharesState) bool {
 				for property, broken := range sharesProperties {
@@ -83,7 +99,7 @@ func TestShares(t *testing.T) {
 // Both readers of an epoch can read under the fence, because they seal with the nonce of the epoch. If each of them
 // sealed with its own nonce, the first reader would shut the second one out.
 func TestTheEpochNonceAdmitsAllReaders(t *testing.T) {
-	m := shippedShares()
+	m := model.Shares{Tokens: fewTokens}
 	assert.NotEmpty(t, model.Search(m, model.SharesState.BothRead).Trace)
 	m.OwnNonces = true
 	assert.Empty(t, model.Search(m, model.SharesState.BothRead).Trace)
@@ -92,7 +108,7 @@ func TestTheEpochNonceAdmitsAllReaders(t *testing.T) {
 // The search takes every step of the model of shares at least once. If some steps never happened, the properties might
 // hold only for that reason.
 func TestSharesModelIsNotVacuous(t *testing.T) {
-	r := model.Search(shippedShares(), model.SharesState.WriterBesideReader)
+	r := model.Search(model.Shares{Tokens: fewTokens}, model.SharesState.WriterBesideReader)
 	for _, what := range []string{
 		"expires", "releases the name by force", "is granted the name", "is granted the name, and the reply is lost",
 		"is granted the name again by an old request", "seals", "finds the seal of its epoch", "has its seal rejected",

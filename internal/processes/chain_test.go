@@ -43,7 +43,7 @@ func duration(t *testing.T) (d time.Duration, asked bool) {
 
 // Promise: with the fence, no stale holder changes the data. The data are a chain: a list of writes, called links, each
 // of which records which link its writer had read before. The writer of each link must have read the previous link.
-// Tokens must never decrease, and each token must belong to one holder. Eight processes compete for two locks. Faults
+// Tokens must never decrease, and each token must belong to one holder. Six processes compete for two locks. Faults
 // hit these processes between a read and a write: a process is suspended for longer than its TTL, loses its lock by
 // ForceRelease, or is killed. Others are suspended inside a transaction. Processes then try stale writes, which the
 // lease or the database rejects.
@@ -58,7 +58,7 @@ func TestFencedChainIsUnbroken(t *testing.T) {
 		begin := time.Now()
 		disturb(f, locks, func() bool {
 			took := time.Since(begin)
-			return took >= long && f.heard(stale) > 0 && f.heard(lost) > 0 || took >= long+longestCoverage
+			return took >= long && f.heard(stale) > 0 && f.heard(lost) > 0 && f.sufferedEach(deck) || took >= long+longestCoverage
 		})
 		f.stop()
 		total := d.requireUnbroken(t, db, acknowledged(f.all))

@@ -35,13 +35,11 @@ func controlled(t *testing.T, names ...string) []string {
 	return names[:1]
 }
 
-// eachStore runs the function test on the databases with these names, in parallel.
+// eachStore runs the function test on the databases with these names, one after the other: the fleets would slow each
+// other down.
 func eachStore(t *testing.T, names []string, test func(t *testing.T, name string, d database)) {
 	t.Helper()
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel() // mostly it waits
-			test(t, name, databases[name])
-		})
+		t.Run(name, func(t *testing.T) { test(t, name, databases[name]) })
 	}
 }

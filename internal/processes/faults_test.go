@@ -56,7 +56,7 @@ func disturb(f *fleet, locks driver.Operator, enough func() bool) {
 	ended := make(chan struct{})
 	results := make(chan error, names)
 	for id := range names {
-		s := &supervisor{fleet: f, id: id, locks: locks}
+		s := &supervisor{fleet: f, id: id, locks: locks, cards: f.firstCards(id)}
 		go func() { results <- s.disturbUntil(ended) }()
 	}
 	for look := time.NewTicker(100 * time.Millisecond); !enough() && len(results) == 0; <-look.C {
@@ -65,6 +65,21 @@ func disturb(f *fleet, locks driver.Operator, enough func() bool) {
 	for range names {
 		assert.NoError(f.t, <-results)
 	}
+}
+
+// firstCards returns the faults with which the supervisor of a chain begins. Together the supervisors have one fault of
+// each kind, so that a short run has all kinds.
+func (f *fleet) firstCards(id int) (cards []fault) {
+	all := []fault{evict, stop, halt, kill}
+	if f.job.Mixed {
+		all = append([]fault{orphan}, all...)
+	}
+	for i, kind := range all {
+		if i%names == id {
+			cards = append(cards, kind)
+		}
+	}
+	return cards
 }
 
 func (s *supervisor) disturbUntil(ended <-chan struct{}) error {
@@ -115,7 +130,7 @@ func (s *supervisor) next() error {
 // "rowlock run".
 func (s *supervisor) victim(kind string, child bool) (i int, ok bool) {
 	ok = s.await(2*ttl, func() bool {
-		for _, i = range rand.Perm(workers) {
+		for _, i = range rand.Perm(len(s.running)) {
 			if i%names == s.id && s.running[i].newest().What == kind && (!child || s.running[i].kind().child) {
 				return true
 			}

@@ -27,8 +27,12 @@ type fleet struct {
 }
 
 func newFleet(t *testing.T, j job) *fleet {
+	size := workers
+	if j.Mixed {
+		size = mixedWorkers
+	}
 	f := &fleet{
-		t: t, job: j, changed: make(chan struct{}), running: make([]*process, workers),
+		t: t, job: j, changed: make(chan struct{}), running: make([]*process, size),
 		events: make(map[string]int), detail: make(map[string]string),
 	}
 	t.Cleanup(func() {
@@ -36,7 +40,7 @@ func newFleet(t *testing.T, j job) *fleet {
 			_ = p.kill()
 		}
 	})
-	for i := range workers {
+	for i := range size {
 		require.NoError(t, f.start(i))
 	}
 	return f
@@ -47,7 +51,7 @@ func (f *fleet) start(i int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	j := f.job
-	j.Worker = i + workers*len(f.all)
+	j.Worker = i + len(f.running)*len(f.all)
 	p, err := launch(j, f.hear)
 	if err != nil {
 		return err
@@ -103,11 +107,11 @@ func (f *fleet) heard(what string) int {
 	return f.events[what]
 }
 
-// suffered returns how many faults of one kind took effect.
-func (f *fleet) suffered(kind fault) int {
+// sufferedEach reports whether a fault of each of these kinds took effect.
+func (f *fleet) sufferedEach(kinds []fault) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.faults[kind]
+	return !slices.ContainsFunc(kinds, func(kind fault) bool { return f.faults[kind] == 0 })
 }
 
 // stop sends SIGTERM to all workers, after each has sent its first event. It fails the test if a worker exits with

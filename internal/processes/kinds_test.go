@@ -46,7 +46,7 @@ func (j job) kind() kind {
 	if !j.Mixed {
 		return kinds[0]
 	}
-	i := j.Worker % workers
+	i := j.Worker % mixedWorkers
 	return kinds[(i/names+i%names)%len(kinds)]
 }
 

@@ -24,9 +24,10 @@ import (
 )
 
 const (
-	ttl     = time.Second
-	workers = 8
-	names   = 2
+	ttl          = time.Second
+	names        = 2
+	workers      = 6 // the size of a fleet
+	mixedWorkers = 8
 )
 
 func TestMain(m *testing.M) {

@@ -56,13 +56,13 @@ func TestMain(m *testing.M) {
 }
 
 // newFleet returns a fleet of empty servers that vote at once, as if they had been running for a long time. The last
-// server is a Valkey server, the others are Redis servers.
+// of more than three servers is a Valkey server, the others are Redis servers.
 func newFleet(tb testing.TB, size int, opts ...redlock.Option) *fleet {
 	tb.Helper()
 	f := &fleet{opts: opts, clients: make(map[driver.Backend]*fleetClient)}
 	for i := range size {
 		start := func() *testserver.Server { return redistest.Start(tb) }
-		if i == size-1 {
+		if size > 3 && i == size-1 {
 			start = func() *testserver.Server { return redistest.StartValkey(tb) }
 		}
 		f.servers = append(f.servers, start())
@@ -176,6 +176,12 @@ func (f *fleet) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
 func (f *fleet) Crash(b driver.Backend) error   { return f.each(b, (*faultproxy.Proxy).Close) }
 func (f *fleet) Cut(b driver.Backend) error     { return f.each(b, (*faultproxy.Proxy).Cut) }
 func (f *fleet) Restore(b driver.Backend) error { return f.each(b, (*faultproxy.Proxy).Restore) }
+
+// Requests counts what a client sends to the node that gets most. A request to the store is one to each node.
+func (f *fleet) Requests(b driver.Backend) (sent int, err error) {
+	err = f.each(b, func(p *faultproxy.Proxy) { sent = max(sent, p.Requests()) })
+	return sent, err
+}
 
 // DropReply drops the next reply of every node. It first waits for background requests, because otherwise their replies
 // would be dropped.

@@ -136,6 +136,12 @@ func (n *network) each(b driver.Backend, do func(*faultproxy.Proxy)) error {
 	return nil
 }
 
+// Requests counts what a client sends. That includes the pings of its session.
+func (n *network) Requests(b driver.Backend) (sent int, err error) {
+	err = n.each(b, func(p *faultproxy.Proxy) { sent += p.Requests() })
+	return sent, err
+}
+
 func (n *network) Close(b driver.Backend) error {
 	if err := n.each(b, (*faultproxy.Proxy).Close); err != nil {
 		return err

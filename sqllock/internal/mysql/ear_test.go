@@ -179,7 +179,7 @@ func TestMySQLAnEarEnds(t *testing.T) {
 		db := f.open(t, nil)
 		b := on(db)
 		for n := range 2 {
-			b.waiters.ear.sleep = 5 * time.Second // MariaDB notices the end of the connection only after the sleep
+			b.waiters.ear.sleep = 2 * time.Second // MariaDB notices the end of the connection only after the sleep
 			l := f.listens(t, b, request("a"))
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 			b.CloseIdle(ctx) // does not end an ear that has waiters
