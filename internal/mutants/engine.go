@@ -49,7 +49,7 @@ var engine = []mutant{
 	{"a renewal without an answer counts as a loss", "outcomes are distinguished",
 		in(".", "reply.outcome: driver.Unknown -> driver.Lost"), root("TestLostRenewalRepliesAreTriedAgain", "TestSimulation")},
 	{"a lease that the store reports as lost is kept", "outcomes are distinguished, S7",
-		in(".", "reply.settle: drop call lose"), root("TestSimulation")},
+		in(".", "reply.settle: driver.Lost -> driver.Unknown"), root("TestTakenLeaseIsLostWithTheNextRenewal", "TestSimulation")},
 	{"Renew reports no error without an answer", "outcomes are distinguished",
 		in(".", "renewals.renewNow: return opError -> nil"), root("TestRenewReportsItsCause")},
 	{"one failing lease makes its whole batch fail", "one bad lease harms no other",

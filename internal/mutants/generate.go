@@ -24,7 +24,7 @@ var swaps = map[token.Token][]token.Token{
 // a lock depends on telling them apart.
 var confusions = map[string][]string{
 	"min": {"max"}, "max": {"min"},
-	"driver.Unknown": {"driver.Renewed", "driver.Lost"}, "driver.Lost": {"driver.Renewed"},
+	"driver.Unknown": {"driver.Renewed", "driver.Lost"}, "driver.Lost": {"driver.Renewed", "driver.Unknown"},
 	"ErrUnavailable": {"ErrHeld"}, "ErrHeld": {"ErrUnavailable"},
 }
 
