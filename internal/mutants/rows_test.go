@@ -24,7 +24,7 @@ func TestTheRowsFitTheSource(t *testing.T) {
 		for _, suite := range m.tests {
 			for _, name := range suite.names {
 				test, _, _ := strings.Cut(name, "/")
-				assert.Contains(t, testsOf(suite.pkg), "func "+test+"(t *testing.T)", m.name)
+				assert.True(t, strings.Contains(testsOf(suite.pkg), "func "+test+"(t *testing.T)"), "%s names %s", m.name, test)
 			}
 		}
 	}
