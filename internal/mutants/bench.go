@@ -87,15 +87,12 @@ func (b bench) catch(ctx context.Context, m mutant, id string) error {
 		return err
 	}
 	overlay, err := b.overlay(texts, id)
-	if err != nil {
-		return err
-	}
 	for _, s := range m.tests {
-		if err := b.find(ctx, s, overlay, id); err != nil {
-			return err
+		if err == nil {
+			err = b.find(ctx, s, overlay, id)
 		}
 	}
-	return nil
+	return err
 }
 
 // find runs the tests of s on the code of the overlay. It returns nil if each of them finds the defect.
