@@ -82,7 +82,7 @@ func tokensOfReadersAndWriters(t *testing.T, n *network) {
 			defer close(swept)
 			for sweeping.Err() == nil {
 				b.Sweep(sweeping)
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond)
 			}
 		}()
 		defer func() { stop(); <-swept }()
