@@ -67,7 +67,7 @@ func TestTokensOfReadersAndWriters(t *testing.T)       { onOneNode(t, tokensOfRe
 func TestCompatTokensOfReadersAndWriters(t *testing.T) { onThreeNodes(t, tokensOfReadersAndWriters) }
 
 func tokensOfReadersAndWriters(t *testing.T, n *network) {
-	const clients, callers, rounds = 3, 4, 20
+	const clients, callers, rounds = 3, 4, 15
 	var k book
 	var group sync.WaitGroup
 	sweeping, stop := context.WithCancel(t.Context())
@@ -82,7 +82,7 @@ func tokensOfReadersAndWriters(t *testing.T, n *network) {
 			defer close(swept)
 			for sweeping.Err() == nil {
 				b.Sweep(sweeping)
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond)
 			}
 		}()
 		defer func() { stop(); <-swept }()

@@ -50,25 +50,6 @@ func noOrphanAtTheHeadOfTheQueue(t *testing.T, n *network) {
 	require.NoError(t, err)
 }
 
-// If the session was lost and another client holds the lock, Release returns an error and does not delete the entry of
-// that client.
-func TestReleaseAfterLossIsNoSuccess(t *testing.T) { onOneNode(t, releaseAfterLossIsNoSuccess) }
-func TestCompatReleaseAfterLossIsNoSuccess(t *testing.T) {
-	onThreeNodes(t, releaseAfterLossIsNoSuccess)
-}
-
-func releaseAfterLossIsNoSuccess(t *testing.T, n *network) {
-	b, err := n.open()
-	require.NoError(t, err)
-	lease, err := lockerOn(t, b).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	require.NoError(t, n.Expire(t.Context(), driver.Key{Name: "a"}))
-	next, err := lockerOn(t, n.watching).Acquire(t.Context(), "a")
-	require.NoError(t, err)
-	require.ErrorIs(t, lease.Release(t.Context()), rowlock.ErrLost)
-	require.NoError(t, next.Renew(t.Context()))
-}
-
 // Release deletes an entry only if the entry in the store has the token of the grant. If someone has deleted the
 // granted entry and put a new entry with the same key, the new entry stays.
 func TestReleaseComparesInTheStore(t *testing.T)       { onOneNode(t, releaseComparesInTheStore) }

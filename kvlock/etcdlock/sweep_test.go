@@ -37,6 +37,16 @@ func (k keys) Delete(ctx context.Context, key string, opts ...clientv3.OpOption)
 	return k.KV.Delete(ctx, key, opts...)
 }
 
+// arrive waits for an event, and fails the test if ctx ends before.
+func arrive(t *testing.T, ctx context.Context, event <-chan struct{}) { //nolint:revive // t comes first
+	t.Helper()
+	select {
+	case <-event:
+	case <-ctx.Done():
+		require.NoError(t, ctx.Err())
+	}
+}
+
 // Promise 1 of docs/guarantees.md: after a request without a reply, the next renewal of the session performs a sweep: it
 // deletes entries that belong to no known acquisition. The sweep never deletes the entry of a grant. This is true even
 // if another acquisition has used the same session before, and its key was released during the sweep.
@@ -51,7 +61,7 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 	b, other := etcdlock.New(client, place), etcdlock.New(connect(t, server(t)), place)
 	asked := func(name string) driver.Request {
 		r := request(name)
-		r.TTL = 16 * time.Second // the session's TTL is 18 s
+		r.TTL = 40 * time.Second // the session's TTL is 45 s
 		return r
 	}
 	kept, err := b.Acquire(ctx, asked("kept"))
@@ -65,22 +75,22 @@ func TestASweepDeletesNoGrant(t *testing.T) {
 		defer close(inDoubt)
 		_, _ = b.Acquire(before{doubt, unanswered}, asked("unanswered"))
 	}()
-	<-unanswered.reached
-	require.Eventually(t, func() bool { return b.Age(kept.Nonce) > 2100*time.Millisecond }, 30*time.Second, 10*time.Millisecond)
+	arrive(t, ctx, unanswered.reached)
+	b.Backdate(kept.Nonce, 6*time.Second) // so that the next acquisition must renew the session
 	granted := make(chan error, 1)
 	go func() { // this acquisition has chosen the session, and renews the session before it puts an entry
 		_, err := b.Acquire(before{ctx, beat}, asked("x"))
 		granted <- err
 	}()
-	<-beat.reached
+	arrive(t, ctx, beat.reached)
 	giveUp()
-	<-inDoubt
+	arrive(t, ctx, inDoubt)
 	renewed := make(chan error, 1)
 	go func() {
 		_, err := b.Renew(ctx, []driver.Grant{kept})
 		renewed <- err
 	}()
-	<-list.reached
+	arrive(t, ctx, list.reached)
 	require.NoError(t, b.Release(ctx, ended))
 	close(list.goOn)
 	select {
@@ -129,7 +139,7 @@ func TestASweepLeavesARetry(t *testing.T) {
 		_, err := b.Renew(ctx, []driver.Grant{kept})
 		renewed <- err
 	}()
-	<-list.reached
+	arrive(t, ctx, list.reached)
 	g, err := b.Acquire(ctx, late)
 	require.NoError(t, err)
 	close(list.goOn)
