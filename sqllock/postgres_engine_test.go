@@ -72,7 +72,11 @@ func init() {
 // overPgx makes the backends of s use pools of pgx, which connect with dsn.
 func overPgx(t *testing.T, s *store, dsn string) *store {
 	t.Helper()
-	s.connect = func(opts ...sqllock.Option) *sqllock.Backend { return sqllock.Pgx(openPool(t, dsn), opts...) }
+	s.connect = func(opts ...sqllock.Option) *sqllock.Backend {
+		b := sqllock.Pgx(openPool(t, dsn), opts...)
+		t.Cleanup(func() { closeIdle(b) }) // closes the additional connection, which is opened while the pool is full
+		return b
+	}
 	return s
 }
 
@@ -159,6 +163,7 @@ func openDB(t testing.TB, dsn string) *sql.DB {
 	db, err := sql.Open("pgx", dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	db.SetMaxIdleConns(10) // a pool of two would open and close sessions all the time
 	return db
 }
 
@@ -196,7 +201,8 @@ func newPostgresTest(t *testing.T) *postgresTest {
 
 func newPostgresTestWithin(t *testing.T) *postgresTest {
 	t.Helper()
-	p := &postgresTest{store: postgresStore(t, ""), dsn: sharedDatabase(t, testenv.EnginePostgres), sent: &recorder{}}
+	dsn := sharedDatabase(t, testenv.EnginePostgres)
+	p := &postgresTest{store: overPgx(t, postgresStore(t, ""), dsn), dsn: dsn, sent: &recorder{}}
 	p.table = fmt.Sprintf("t%d", tables.Add(1))
 	testschema.Install(t, p.raw, migrations.Postgres, migrations.Table(p.table))
 	p.Backend = p.recorded(t, p.dsn)

@@ -33,7 +33,7 @@ func TestPostgresAWaiterThatGaveUpIsKeptNothing(t *testing.T) {
 				holder, third := c.members[0], c.members[2]
 				held, err := third.Acquire(t.Context(), "job")
 				require.NoError(t, err)
-				for range 20 {
+				for range 10 {
 					lease := held
 					if waits {
 						lease = c.passedOn(t, held, holder)

@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -11,16 +10,6 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/sqllock/internal/sqlbase"
 )
-
-// The first server of a new table is adopted without a quarantine.
-func TestMySQLAdoptsItsFirstServerAtOnce(t *testing.T) {
-	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
-		mustAcquire(t, f, request("a"))
-		var epoch string
-		require.NoError(t, f.db.QueryRowContext(limited(t), "SELECT epoch FROM rowlock_lease_meta").Scan(&epoch))
-		assert.NotEmpty(t, epoch)
-	})
-}
 
 // After a change of server (a failover, a restored backup), no lock is granted for longest_ttl_us, whether or not the
 // lock has a row. Leases that are stored on the new server can still be renewed.
@@ -106,42 +95,4 @@ func TestMySQLTokensRiseAboveTheFloor(t *testing.T) {
 		require.NoError(t, tx.Commit())
 		assert.EqualValues(t, floor+1, mustAcquire(t, f, request("made by a transaction")).Token)
 	})
-}
-
-// A grant first raises longest_ttl_us in the meta row to the time for which the grant may keep the lock unavailable,
-// unless the stored value is already larger.
-func TestMySQLRemembersTheLongestTTL(t *testing.T) {
-	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
-		for _, r := range []driver.Request{
-			{TTL: time.Hour, HandoverDelay: time.Minute}, {TTL: time.Second, MinHold: 2 * time.Hour}, {TTL: time.Second},
-		} {
-			r.Key, r.Nonce = driver.Key{Name: r.TTL.String() + r.MinHold.String()}, driver.NewNonce()
-			mustAcquire(t, f, r)
-			assert.GreaterOrEqual(t, f.int(t, "SELECT longest_ttl_us FROM rowlock_lease_meta"), sqlbase.ClosedFor(r))
-		}
-		assert.EqualValues(t, (2 * time.Hour).Microseconds(), f.int(t, "SELECT longest_ttl_us FROM rowlock_lease_meta"))
-	})
-}
-
-// A lease ends when its TTL is over by the server's clock. Then the lock stays unavailable for the hand-over delay.
-func TestMySQLHandover(t *testing.T) {
-	onMySQLAndMariaDB(t, func(t *testing.T, f *fixture) {
-		r := request("a")
-		r.TTL, r.HandoverDelay = 50*time.Millisecond, time.Minute
-		g := mustAcquire(t, f, r)
-		f.waitUntil(t, "SELECT COUNT(*) FROM rowlock_lease WHERE expires_at <= UTC_TIMESTAMP(6)")
-		_, err := f.Acquire(limited(t), request("a"))
-		requireHeld(t, err, driver.Handover)
-		outcomes, err := f.Renew(context.Background(), []driver.Grant{g})
-		require.NoError(t, err)
-		assert.Equal(t, []driver.Outcome{driver.Lost}, outcomes, "an expired lease is not revived")
-		require.NoError(t, f.ForceRelease(limited(t), g.Key, g.Token, false), "an expired one needs no live")
-		assert.Greater(t, mustAcquire(t, f, request("a")).Token, g.Token)
-	})
-}
-
-// waitUntil polls the server until the count that the query returns is positive.
-func (f *fixture) waitUntil(t *testing.T, query string) {
-	t.Helper()
-	require.Eventually(t, func() bool { return f.int(t, query) > 0 }, 20*time.Second, 5*time.Millisecond, query)
 }
