@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/stdiotimes"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/migrations"
@@ -197,7 +198,8 @@ func fullProgram(t *testing.T, defect string) *Harness {
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	var sum Summary
-	_ = Check(context.Background(), fullProgram(t, ""), func(r locktest.Result) {
+	ctx := stdiotimes.With(context.Background(), stdiotimes.Times{Patience: 20 * time.Second, KeptTTL: 5 * time.Second, GivenUpTTL: time.Minute})
+	_ = Check(ctx, fullProgram(t, ""), func(r locktest.Result) {
 		sum.Add(r)
 		var not *locktest.NotRun
 		if !errors.As(r.Err, &not) {
