@@ -102,6 +102,7 @@ func TestAProgramThatFailsLater(t *testing.T) {
 func TestACallEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	h := shell(t, ready+"exec sleep 60")
+	h.limits.call = time.Minute // the context ends first
 	b, err := h.Open(t.Context())
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -110,7 +111,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		begin := time.Now()
 		err := b.Release(ctx, driver.Grant{Key: driver.Key{Name: string(make([]byte, 200_000))}})
 		require.ErrorContains(t, err, "")
-		assert.Less(t, time.Since(begin), 5*time.Second)
+		assert.Less(t, time.Since(begin), 30*time.Second)
 	}
 	require.NoError(t, h.Crash(b))
 	err = b.Release(t.Context(), driver.Grant{})
