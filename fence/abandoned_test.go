@@ -54,7 +54,7 @@ func TestCallsThatTimeOutLeaveNoSessions(t *testing.T) {
 			})
 		}
 		calls.Wait()
-		assert.Eventually(t, func() bool { return testenv.Working(t, s.db, schema) == 0 }, 20*time.Second, 100*time.Millisecond, "a session still waits")
+		assert.Eventually(t, func() bool { return testenv.Working(t, s.db, schema) == 0 }, waitLimit, 100*time.Millisecond, "a session still waits")
 		_, err = blocker.ExecContext(t.Context(), "UNLOCK TABLES")
 		require.NoError(t, err)
 		require.NoError(t, s.guard.Seal(t.Context(), sealed))

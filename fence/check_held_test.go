@@ -18,30 +18,6 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// kept runs the function test on every engine. The locks are in the guard's database and lease table.
-func kept(t *testing.T, test func(t *testing.T, s *store)) {
-	t.Helper()
-	each(t, func(t *testing.T, s *store) {
-		s.keepLocks()
-		test(t, s)
-	})
-}
-
-func (s *store) keepLocks(opts ...sqllock.Option) {
-	open := map[migrations.Dialect]func(*sql.DB, ...sqllock.Option) *sqllock.Backend{
-		migrations.Postgres: sqllock.Postgres, migrations.MySQL: sqllock.MySQL, migrations.SQLite: sqllock.SQLite,
-	}[s.dialect]
-	s.locks = open(s.db, opts...)
-}
-
-// sealed acquires and seals "r".
-func (s *store) sealed(t *testing.T, opts ...rowlock.Option) *rowlock.Lease {
-	t.Helper()
-	lease := s.lease(t, "r", opts...)
-	require.NoError(t, s.guard.Seal(t.Context(), lease))
-	return lease
-}
-
 // expire sets expires_at and held_until of every lease to one hour before now if past is true, and else to one hour
 // after now.
 func (s *store) expire(t *testing.T, past bool) {
@@ -72,11 +48,6 @@ func (s *store) holding(t *testing.T, lease *rowlock.Lease, level sql.IsolationL
 // keepsSnapshot reports whether all reads of a transaction use the snapshot of its first read.
 func (s *store) keepsSnapshot(level sql.IsolationLevel) bool {
 	return level == sql.LevelRepeatableRead || level == sql.LevelSerializable && s.dialect == migrations.Postgres
-}
-
-// readsLock reports whether every read of a transaction locks the rows that it reads.
-func (s *store) readsLock(level sql.IsolationLevel) bool {
-	return level == sql.LevelSerializable && s.dialect == migrations.MySQL
 }
 
 // CheckHeld accepts a lease that is alive in the database. It rejects a lease that has ended there, although the

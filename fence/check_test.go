@@ -79,7 +79,7 @@ func TestAnOpenTransactionDoesNotDelayItsOwnRenewal(t *testing.T) {
 			require.NoError(t, migrations.Up(t.Context(), locks, s.dialect))
 			backend = sqllock.SQLite(locks)
 		}
-		locker, err := rowlock.New(backend, rowlock.TTL(10*time.Second))
+		locker, err := rowlock.New(backend, rowlock.TTL(time.Minute))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, locker.Close()) }()
 		require.NoError(t, locker.Do(t.Context(), "r", func(ctx context.Context, lease *rowlock.Lease) error {
@@ -88,7 +88,7 @@ func TestAnOpenTransactionDoesNotDelayItsOwnRenewal(t *testing.T) {
 				require.NoError(t, s.append(ctx, tx, lease))
 				began := time.Now()
 				require.NoError(t, lease.Renew(ctx))
-				assert.Less(t, time.Since(began), 3*time.Second)
+				assert.Less(t, time.Since(began), 30*time.Second)
 				return nil
 			})
 		}))

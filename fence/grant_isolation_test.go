@@ -22,7 +22,7 @@ type steps struct {
 	before, after func(ctx context.Context, s *store, tx *sql.Tx, p pattern, old *rowlock.Lease) error
 }
 
-// grantSchedules are the schedules S1, S2 and S3 of isolation_test.go, with a grant that seals instead of a Seal.
+// grantSchedules are the schedules S1, S2 and S3 of schedules_test.go, with a grant that seals instead of a Seal.
 var grantSchedules = []steps{
 	{"S1", checks, writes},
 	{"S2", func(ctx context.Context, _ *store, tx *sql.Tx, _ pattern, _ *rowlock.Lease) error {

@@ -90,14 +90,6 @@ func eachHandle(t *testing.T, test func(t *testing.T, s *store, b beside, proxy 
 	}
 }
 
-func lockerOn(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
-	t.Helper()
-	locker, err := rowlock.New(backend, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = locker.Close() }) // Close returns an error for a lease that was lost
-	return locker
-}
-
 // If a backend and a guard share a handle, one statement acquires and seals. It leaves the same mark as Seal. For a name
 // without a row there are two statements before it: one is refused, and one inserts the row.
 func TestOneStatementAcquiresAndSeals(t *testing.T) {

@@ -22,10 +22,13 @@ import (
 	"github.com/rowlock/rowlock/driver"
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/internal/leaks"
+	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testschema"
+	"github.com/rowlock/rowlock/internal/testserver"
 	"github.com/rowlock/rowlock/memlock"
 	"github.com/rowlock/rowlock/migrations"
+	"github.com/rowlock/rowlock/sqllock"
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }
@@ -364,4 +367,192 @@ func (s *store) untilDoneOrWaiting(t *testing.T, done chan error) sealing {
 			}
 		}
 	}
+}
+
+// Time limits for the waits of tests, long enough for a busy machine.
+const (
+	waitLimit = time.Minute
+	waitStep  = 10 * time.Millisecond
+)
+
+// kept runs the function test on every engine. The locks are in the guard's database and lease table.
+func kept(t *testing.T, test func(t *testing.T, s *store)) {
+	t.Helper()
+	each(t, func(t *testing.T, s *store) {
+		s.keepLocks()
+		test(t, s)
+	})
+}
+
+func (s *store) keepLocks(opts ...sqllock.Option) {
+	open := map[migrations.Dialect]func(*sql.DB, ...sqllock.Option) *sqllock.Backend{
+		migrations.Postgres: sqllock.Postgres, migrations.MySQL: sqllock.MySQL, migrations.SQLite: sqllock.SQLite,
+	}[s.dialect]
+	s.locks = open(s.db, opts...)
+}
+
+// sealed acquires and seals "r".
+func (s *store) sealed(t *testing.T, opts ...rowlock.Option) *rowlock.Lease {
+	t.Helper()
+	lease := s.lease(t, "r", opts...)
+	require.NoError(t, s.guard.Seal(t.Context(), lease))
+	return lease
+}
+
+// readsLock reports whether every read of a transaction locks the rows that it reads.
+func (s *store) readsLock(level sql.IsolationLevel) bool {
+	return level == sql.LevelSerializable && s.dialect == migrations.MySQL
+}
+
+// tokenless is a store that grants no tokens.
+type tokenless struct{ *memlock.Backend }
+
+func (b tokenless) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Backend: "tokenless", Wakes: true}
+}
+
+func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
+	g, err := b.Backend.Acquire(ctx, r)
+	g.Token = 0
+	return g, err
+}
+
+// holder acquires "r" in a store with a new Locker.
+func holder(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *rowlock.Lease {
+	t.Helper()
+	locker, err := rowlock.New(backend, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = locker.Close() })
+	lease, err := locker.TryAcquire(t.Context(), "r")
+	require.NoError(t, err)
+	return lease
+}
+
+var nothing = func(context.Context, *sql.Tx) error { return nil }
+
+// limited returns a guard on a pool with one session. The statement setting has been executed in that session. The
+// function set executes a further statement in it.
+func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set func(setting string)) {
+	t.Helper()
+	db := s.open(t, s.dsn)
+	db.SetMaxOpenConns(1)
+	set = func(setting string) {
+		_, err := db.ExecContext(t.Context(), setting)
+		require.NoError(t, err)
+	}
+	set(setting)
+	return s.engine.guard(db), set
+}
+
+func lockerOn(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *rowlock.Locker {
+	t.Helper()
+	locker, err := rowlock.New(backend, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = locker.Close() }) // Close returns an error for a lease that was lost
+	return locker
+}
+
+// prepared begins a transaction, checks and writes in it, and prepares it under the name p.
+func (s *store) prepared(t *testing.T, lease *rowlock.Lease) {
+	t.Helper()
+	tx := s.begin(t, sql.LevelDefault)
+	require.NoError(t, s.guard.Check(lease.Context(), tx))
+	require.NoError(t, s.append(t.Context(), tx, lease))
+	_, err := tx.ExecContext(t.Context(), "PREPARE TRANSACTION 'p'")
+	require.NoError(t, err)
+	_ = tx.Rollback()
+}
+
+// untilSealWaits calls Seal, ends its ctx while Seal waits, and checks the error.
+func (s *store) untilSealWaits(t *testing.T, lease *rowlock.Lease) {
+	t.Helper()
+	done := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { done <- s.guard.Seal(ctx, lease) }()
+	seal := s.untilDoneOrWaiting(t, done)
+	require.True(t, seal.waits, "the prepared transaction has locked the mark")
+	cancel()
+	require.ErrorIs(t, seal.wait(), context.Canceled)
+}
+
+// ownPostgres starts a server that only this test uses.
+func ownPostgres(t *testing.T) (*testserver.Server, *store) {
+	t.Helper()
+	testenv.DSN(t, testserver.Postgres) // skips the test on a machine that cannot start a server
+	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{Logf: t.Logf})
+	require.NoError(t, err)
+	t.Cleanup(server.Stop)
+	own := postgres
+	own.dsn = func(*testing.T) string { return server.DSN }
+	return server, own.fresh(t)
+}
+
+// undone reports whether the database wants the transaction to run again.
+func (s *store) undone(err error) bool {
+	number := sqlerror.MySQL(err)
+	return errors.Is(err, fence.ErrRetry) || sqlerror.State(err) == "40001" || number == 1213 || number == 1020 || sqlerror.SQLite(err)&0xff == 5
+}
+
+var orderRow = fence.Row{Table: "orders", Key: "id", Token: "lock_token"}
+
+// withOrders returns a store with an empty table of orders and no fence table.
+func (e engine) withOrders(t *testing.T) *store {
+	t.Helper()
+	s := e.fresh(t)
+	s.exec(t, "DROP TABLE rowlock_lease_fence")
+	s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
+	return s
+}
+
+// order replaces the order 7, and empties the ledger. The lease old has checked the order, so the order's row has its
+// token. The lease newer is the successor of the lease old.
+func (s *store) order(t *testing.T) (old, newer *rowlock.Lease) {
+	t.Helper()
+	s.empty(t, "orders", "ledger")
+	s.exec(t, "INSERT INTO orders (id) VALUES (7)")
+	old = s.lease(t, "order-7")
+	tx := s.begin(t, sql.LevelDefault)
+	require.NoError(t, s.guard.CheckRow(old.Context(), tx, orderRow, 7))
+	require.NoError(t, tx.Commit())
+	return old, s.lease(t, "order-7")
+}
+
+// successor checks the row, writes to the ledger and commits. While the error is an ErrRetry, it runs the transaction
+// again. The parameter tries is the largest number of runs.
+func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level sql.IsolationLevel, tries int) error {
+	once := func() error {
+		ctx, cancel := context.WithTimeout(newer.Context(), 20*time.Second)
+		defer cancel()
+		tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := s.guard.CheckRow(ctx, tx, orderRow, 7); err != nil {
+			return err
+		}
+		if err := s.append(ctx, tx, newer); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+	var err error
+	for range tries {
+		err = once()
+		if again := errors.Is(err, fence.ErrRetry) || sqlerror.State(err) == "40001" || sqlerror.MySQL(err) == 1020; !again {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *store) checkRow(t *testing.T, lease *rowlock.Lease, row fence.Row, key any) error {
+	t.Helper()
+	tx := s.begin(t, sql.LevelDefault)
+	defer tx.Rollback()
+	if err := s.guard.CheckRow(lease.Context(), tx, row, key); err != nil {
+		return err
+	}
+	return tx.Commit()
 }

@@ -28,7 +28,7 @@ func TestATransactionThatIdledTooLong(t *testing.T) {
 				require.Eventually(t, func() bool {
 					return l.int(t, `SELECT count(*) FROM pg_stat_activity
 						WHERE datname = current_database() AND state = 'idle in transaction'`) == 0
-				}, 30*time.Second, 10*time.Millisecond)
+				}, waitLimit, waitStep)
 				if atCommit {
 					return nil
 				}

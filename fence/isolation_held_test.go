@@ -34,7 +34,7 @@ func (s *store) grantsNobody(level sql.IsolationLevel, schedule string) bool {
 	}
 }
 
-// holdSchedules are the schedules S1, S2 and S3 of isolation_test.go, with CheckHeld instead of Check. The field first
+// holdSchedules are the schedules S1, S2 and S3 of schedules_test.go, with CheckHeld instead of Check. The field first
 // has the old holder's steps before the successor acquires the lock and seals. The field last has the old holder's
 // steps after that.
 var holdSchedules = []struct {
@@ -48,11 +48,6 @@ var holdSchedules = []struct {
 
 func hold(_ *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error {
 	return s.guard.CheckHeld(old.Context(), tx)
-}
-
-func write(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error {
-	t.Helper()
-	return s.append(t.Context(), tx, old)
 }
 
 func holdAndWrite(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error {

@@ -13,20 +13,6 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-// limited returns a guard on a pool with one session. The statement setting has been executed in that session. The
-// function set executes a further statement in it.
-func (s *store) limited(t *testing.T, setting string) (guard *fence.Guard, set func(setting string)) {
-	t.Helper()
-	db := s.open(t, s.dsn)
-	db.SetMaxOpenConns(1)
-	set = func(setting string) {
-		_, err := db.ExecContext(t.Context(), setting)
-		require.NoError(t, err)
-	}
-	set(setting)
-	return s.engine.guard(db), set
-}
-
 // The session's time limit for statements does not limit the wait of a seal. Only ctx and the lease's trust limit the
 // wait. The error says which of the two has ended the wait. If the server interrupts a seal, Seal retries, and succeeds
 // when nothing blocks it. (MySQL has such a limit only for reads.)

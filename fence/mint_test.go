@@ -19,32 +19,6 @@ import (
 	"github.com/rowlock/rowlock/sqllock"
 )
 
-// tokenless is a store that grants no tokens.
-type tokenless struct{ *memlock.Backend }
-
-func (b tokenless) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Backend: "tokenless", Wakes: true}
-}
-
-func (b tokenless) Acquire(ctx context.Context, r driver.Request) (driver.Grant, error) {
-	g, err := b.Backend.Acquire(ctx, r)
-	g.Token = 0
-	return g, err
-}
-
-// holder acquires "r" in a store with a new Locker.
-func holder(t *testing.T, backend driver.Backend, opts ...rowlock.Option) *rowlock.Lease {
-	t.Helper()
-	locker, err := rowlock.New(backend, append([]rowlock.Option{rowlock.TTL(time.Hour)}, opts...)...)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = locker.Close() })
-	lease, err := locker.TryAcquire(t.Context(), "r")
-	require.NoError(t, err)
-	return lease
-}
-
-var nothing = func(context.Context, *sql.Tx) error { return nil }
-
 // A lease without a token can claim. After the next lease has claimed, the older lease is stale.
 // If the older lease claims late, its lock's store rejects the renewal. A second claim by the same lease changes
 // nothing and waits for no transaction.

@@ -160,7 +160,7 @@ func TestPruneLeavesTheMarksOfLiveLeases(t *testing.T) {
 		}
 		began := time.Now()
 		require.Equal(t, 1, s.prune(t, day))
-		assert.Less(t, time.Since(began), 5*time.Second)
+		assert.Less(t, time.Since(began), 30*time.Second)
 		require.NoError(t, s.checked(t, live, "live"))
 		require.NoError(t, s.checked(t, live, "of another name"))
 	})
@@ -195,7 +195,7 @@ func TestPruneSkipsWhatIsChecked(t *testing.T) {
 		require.NoError(t, s.engine.guard(s.db).Check(lease.Context(), tx, "checked"))
 		began := time.Now()
 		require.Equal(t, 1, s.prune(t, day))
-		assert.Less(t, time.Since(began), 5*time.Second)
+		assert.Less(t, time.Since(began), 30*time.Second)
 		require.NoError(t, tx.Commit())
 		require.Equal(t, 1, s.prune(t, day))
 	})

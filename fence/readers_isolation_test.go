@@ -60,16 +60,6 @@ var successions = []struct {
 	{"readers then later readers", (*store).readers, (*store).readers},
 }
 
-type step func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error
-
-func noSteps(*testing.T, *store, *sql.Tx, *rowlock.Lease) error { return nil }
-
-func takeSnapshot(t *testing.T, _ *store, tx *sql.Tx, _ *rowlock.Lease) error {
-	t.Helper()
-	var n int64
-	return tx.QueryRowContext(t.Context(), "SELECT count(*) FROM elsewhere").Scan(&n)
-}
-
 func check(_ *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease) error {
 	return s.guard.Check(old.Context(), tx, "r")
 }

@@ -222,7 +222,7 @@ func TestResetWaitsForWhoHasChecked(t *testing.T) {
 		began := time.Now()
 		err := s.guard.Reset(ctx, "", "r", lease.Token())
 		require.True(t, errors.Is(err, fence.ErrRetry) || errors.Is(err, context.DeadlineExceeded), "%v", err)
-		assert.Less(t, time.Since(began), 10*time.Second)
+		assert.Less(t, time.Since(began), 30*time.Second)
 
 		require.NoError(t, s.append(t.Context(), tx, lease))
 		require.NoError(t, tx.Commit())

@@ -8,40 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/fence"
-	"github.com/rowlock/rowlock/internal/sqlerror"
 	"github.com/rowlock/rowlock/migrations"
 )
-
-var orderRow = fence.Row{Table: "orders", Key: "id", Token: "lock_token"}
-
-// withOrders returns a store with an empty table of orders and no fence table.
-func (e engine) withOrders(t *testing.T) *store {
-	t.Helper()
-	s := e.fresh(t)
-	s.exec(t, "DROP TABLE rowlock_lease_fence")
-	s.exec(t, "CREATE TABLE orders (id bigint PRIMARY KEY, lock_token bigint NOT NULL DEFAULT 0)")
-	return s
-}
-
-// order replaces the order 7, and empties the ledger. The lease old has checked the order, so the order's row has its
-// token. The lease newer is the successor of the lease old.
-func (s *store) order(t *testing.T) (old, newer *rowlock.Lease) {
-	t.Helper()
-	s.empty(t, "orders", "ledger")
-	s.exec(t, "INSERT INTO orders (id) VALUES (7)")
-	old = s.lease(t, "order-7")
-	tx := s.begin(t, sql.LevelDefault)
-	require.NoError(t, s.guard.CheckRow(old.Context(), tx, orderRow, 7))
-	require.NoError(t, tx.Commit())
-	return old, s.lease(t, "order-7")
-}
 
 type rowCheck func(ctx context.Context, s *store, tx *sql.Tx, lease *rowlock.Lease) error
 
@@ -59,7 +33,7 @@ var rowChecks = map[string]rowCheck{
 	},
 }
 
-// rowSteps are the schedules S1, S2 and S3 of isolation_test.go, with CheckRow instead of Check. Each schedule runs the
+// rowSteps are the schedules S1, S2 and S3 of schedules_test.go, with CheckRow instead of Check. Each schedule runs the
 // steps of the old holder. At the point where the successor begins, the schedule calls the function meanwhile.
 var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error{
 	"S1": func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.Lease, check rowCheck, meanwhile func()) error {
@@ -82,35 +56,6 @@ var rowSteps = map[string]func(t *testing.T, s *store, tx *sql.Tx, old *rowlock.
 		meanwhile()
 		return nil
 	},
-}
-
-// successor checks the row, writes to the ledger and commits. While the error is an ErrRetry, it runs the transaction
-// again. The parameter tries is the largest number of runs.
-func (s *store) successor(t *testing.T, db *sql.DB, newer *rowlock.Lease, level sql.IsolationLevel, tries int) error {
-	once := func() error {
-		ctx, cancel := context.WithTimeout(newer.Context(), 20*time.Second)
-		defer cancel()
-		tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		if err := s.guard.CheckRow(ctx, tx, orderRow, 7); err != nil {
-			return err
-		}
-		if err := s.append(ctx, tx, newer); err != nil {
-			return err
-		}
-		return tx.Commit()
-	}
-	var err error
-	for range tries {
-		err = once()
-		if again := errors.Is(err, fence.ErrRetry) || sqlerror.State(err) == "40001" || sqlerror.MySQL(err) == 1020; !again {
-			return err
-		}
-	}
-	return err
 }
 
 // startSuccessor starts the successor, and returns when the successor is done or waits for a lock. The function wait

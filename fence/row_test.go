@@ -15,16 +15,6 @@ import (
 	"github.com/rowlock/rowlock/migrations"
 )
 
-func (s *store) checkRow(t *testing.T, lease *rowlock.Lease, row fence.Row, key any) error {
-	t.Helper()
-	tx := s.begin(t, sql.LevelDefault)
-	defer tx.Rollback()
-	if err := s.guard.CheckRow(lease.Context(), tx, row, key); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
 // CheckRow returns nil, an ErrStale or an ErrNoRow. After an error nothing was written. The row's token is that of the
 // newest lease that has checked the row. NULL is older than every token.
 func TestCheckRowTellsStaleFromNoSuchRow(t *testing.T) {

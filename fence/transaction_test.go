@@ -1,7 +1,6 @@
 package fence_test
 
 import (
-	"context"
 	"database/sql"
 	"testing"
 	"time"
@@ -11,16 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rowlock/rowlock"
 	"github.com/rowlock/rowlock/fence"
 	"github.com/rowlock/rowlock/internal/otherdriver"
 	"github.com/rowlock/rowlock/migrations"
-)
-
-// Time limits for the waits of tests, long enough for a busy machine.
-const (
-	waitLimit = time.Minute
-	waitStep  = 10 * time.Millisecond
 )
 
 // endings returns statements that end a transaction without database/sql noticing.
@@ -241,28 +233,4 @@ func TestABranchOfAnXATransactionIsRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-// prepared begins a transaction, checks and writes in it, and prepares it under the name p.
-func (s *store) prepared(t *testing.T, lease *rowlock.Lease) {
-	t.Helper()
-	tx := s.begin(t, sql.LevelDefault)
-	require.NoError(t, s.guard.Check(lease.Context(), tx))
-	require.NoError(t, s.append(t.Context(), tx, lease))
-	_, err := tx.ExecContext(t.Context(), "PREPARE TRANSACTION 'p'")
-	require.NoError(t, err)
-	_ = tx.Rollback()
-}
-
-// untilSealWaits calls Seal, ends its ctx while Seal waits, and checks the error.
-func (s *store) untilSealWaits(t *testing.T, lease *rowlock.Lease) {
-	t.Helper()
-	done := make(chan error, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() { done <- s.guard.Seal(ctx, lease) }()
-	seal := s.untilDoneOrWaiting(t, done)
-	require.True(t, seal.waits, "the prepared transaction has locked the mark")
-	cancel()
-	require.ErrorIs(t, seal.wait(), context.Canceled)
 }

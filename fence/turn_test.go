@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,7 +75,7 @@ func (s *store) laterChecksAreRefused(t *testing.T, old *rowlock.Lease, wait fun
 		require.ErrorIs(t, s.guard.Check(old.Context(), later), fence.ErrRetry, "it would overtake the waiting call, at %s", level)
 		// This transaction stays open, because the waiting call must not wait for it.
 	}
-	ctx, cancel := context.WithTimeout(old.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(old.Context(), waitLimit)
 	defer cancel()
 	err := s.guard.Tx(ctx, func(context.Context, *sql.Tx) error { return errors.New("the check succeeded") })
 	require.ErrorIs(t, err, fence.ErrRetry)

@@ -4,22 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/rowlock/rowlock/internal/testenv"
-	"github.com/rowlock/rowlock/internal/testserver"
 )
-
-// ownPostgres starts a server that only this test uses.
-func ownPostgres(t *testing.T) (*testserver.Server, *store) {
-	t.Helper()
-	testenv.DSN(t, testserver.Postgres) // skips the test on a machine that cannot start a server
-	server, err := testserver.Start(t.Context(), testserver.Postgres, testserver.Options{Logf: t.Logf})
-	require.NoError(t, err)
-	t.Cleanup(server.Stop)
-	own := postgres
-	own.dsn = func(*testing.T) string { return server.DSN }
-	return server, own.fresh(t)
-}
 
 // Promise: on PostgreSQL, a checked transaction that was prepared (PREPARE TRANSACTION) blocks a newer seal until the
 // transaction is committed or rolled back. The prepared transaction blocks the seal even after a crash and recovery of

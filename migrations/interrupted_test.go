@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -13,13 +14,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/internal/faultproxy"
+	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/migrations"
 )
 
 // If the connection breaks after any statement of Up, the next Up completes the migrations. If the connection breaks
 // during DownAll, the next DownAll completes the rollback. MySQL and MariaDB cannot roll back DDL, so an interrupted
-// migration has run only some of its statements.
+// migration has run only some of its statements. The test draws some of the statements; the log has their numbers.
 func TestInterruptedMigrationsGoOn(t *testing.T) {
+	interruptMigrations(t, func() int { return 1 + rand.IntN(19) }, func() int { return 1 + rand.IntN(59) })
+}
+
+// The connection breaks after every statement of Up, and after every third of DownAll: a rollback of one version sends
+// several requests.
+func TestCompatInterruptedMigrationsGoOn(t *testing.T) {
+	testenv.Compat(t)
+	interruptMigrations(t, func() int { return 1 }, func() int { return 3 })
+}
+
+// interruptMigrations interrupts Up and DownAll again and again, each time later by the number of requests that up and
+// down return.
+func interruptMigrations(t *testing.T, up, down func() int) {
+	t.Helper()
 	eachDatabase(t, func(t *testing.T, on target) {
 		if on.dialect != migrations.MySQL {
 			return // PostgreSQL and SQLite run a migration in a transaction
@@ -35,13 +51,15 @@ func TestInterruptedMigrationsGoOn(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		ups, downs := 0, 0
-		for step, cut := 1, true; cut; step++ {
+		for step, cut := up(), true; cut; step += up() {
+			t.Logf("Up, request %d", step)
 			table := migrations.Table(fmt.Sprintf("up%d", step))
 			cut = interrupted(t, proxy, connector, step, func(db *sql.DB) error { return migrations.Up(ctx, db, on.dialect, table) })
 			on.isNewest(ctx, t, fmt.Sprintf("up%d", step), step)
 			ups = step
 		}
-		for step, cut := 1, true; cut; step += 3 { // a rollback of one version sends several requests, so the test skips some steps
+		for step, cut := down(), true; cut; step += down() {
+			t.Logf("DownAll, request %d", step)
 			table := migrations.Table(fmt.Sprintf("down%d", step))
 			require.NoError(t, migrations.Up(ctx, on.db, on.dialect, table))
 			cut = interrupted(t, proxy, connector, step, func(db *sql.DB) error { return migrations.DownAll(ctx, db, on.dialect, table) })

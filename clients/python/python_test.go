@@ -118,7 +118,7 @@ func conforms(t *testing.T, store string) {
 	defer func() { require.NoError(t, h.CloseAll()) }()
 	var sum stdio.Summary
 	var failed []error
-	ctx := stdiotimes.With(t.Context(), stdiotimes.Times{Patience: 20 * time.Second, KeptTTL: 6 * time.Second})
+	ctx := stdiotimes.With(t.Context(), stdiotimes.Times{Patience: 10 * time.Second, KeptTTL: 6 * time.Second, GivenUpTTL: 25 * time.Second})
 	_ = stdio.Check(ctx, h, func(r locktest.Result) { // its error joins those of the results
 		sum.Add(r)
 		var not *locktest.NotRun
@@ -173,7 +173,7 @@ func brokenAreCaught(t *testing.T, kinds ...string) {
 				require.NoError(t, err)
 				defer func() { require.NoError(t, h.CloseAll()) }()
 				var found *locktest.Failure
-				ctx := stdiotimes.With(context.Background(), stdiotimes.Times{Patience: 4 * time.Second, KeptTTL: 6 * time.Second})
+				ctx := stdiotimes.With(context.Background(), stdiotimes.Times{Patience: 3 * time.Second, KeptTTL: 6 * time.Second, GivenUpTTL: 12 * time.Second})
 				require.ErrorAs(t, stdio.Check(ctx, h, func(locktest.Result) {}, name), &found)
 				assert.Equal(t, name, found.Case)
 				t.Log(found)

@@ -10,9 +10,12 @@ import (
 type Times struct {
 	Patience time.Duration // how long a case waits for one event that must happen
 	KeptTTL  time.Duration // the TTL of a lease that only renewals keep; a slow machine may be silent for half of it
+	// GivenUpTTL is the TTL of a lease whose reply is lost. The lease must not expire before the case ends. A program may
+	// derive its time limit of a request from the TTL.
+	GivenUpTTL time.Duration
 }
 
-var usual = Times{Patience: 20 * time.Second, KeptTTL: 12 * time.Second}
+var usual = Times{Patience: 20 * time.Second, KeptTTL: 12 * time.Second, GivenUpTTL: 10 * time.Minute}
 
 type key struct{}
 

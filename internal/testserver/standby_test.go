@@ -31,7 +31,7 @@ func TestStandby(t *testing.T) {
 	require.Eventually(t, func() bool {
 		v, err := queryPostgres(t.Context(), standby.DSN, "SELECT v FROM t")
 		return err == nil && v == "written"
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	primary.Kill()
 	promoted, err := queryPostgres(t.Context(), standby.DSN, "SELECT pg_promote()::text")
 	require.NoError(t, err)

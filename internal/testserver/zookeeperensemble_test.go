@@ -38,11 +38,11 @@ func TestCompatZooKeeperIsolation(t *testing.T) {
 			}
 		}
 		return leaders == 1 && !leads(old)
-	}, 30*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	c.Rejoin()
 	require.Eventually(t, func() bool {
 		text, _ := askZooKeeper(t.Context(), old.DSN, "srvr")
 		// The full status is longer than 100 bytes. A node that serves no requests returns a shorter message.
 		return len(text) > 100
-	}, 30*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 }

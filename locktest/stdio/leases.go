@@ -275,7 +275,7 @@ func repeats(ctx context.Context, t *trial, b *client, k int, then faultproxy.Af
 	}
 	name := fresh()
 	a.network().DropReply(k, then)
-	lease, token, err := a.lock(ctx, name, steady, stdiotimes.Of(ctx).Patience/2) // a client that draws another nonce waits for its own lease, until its time is over
+	lease, token, err := a.lock(ctx, name, stdiotimes.Of(ctx).GivenUpTTL, stdiotimes.Of(ctx).Patience/2) // a client that draws another nonce waits for its own lease, until its time is over
 	lost = a.proxy.Drops() == 0
 	a.network().DropReplies(0, then)
 	if err != nil {
@@ -307,7 +307,7 @@ func leavesNothing(ctx context.Context, t *trial) error {
 		}
 		name := fresh()
 		a.network().CutAfter(requests)
-		_, _, err = a.lock(ctx, name, steady, 0)
+		_, _, err = a.lock(ctx, name, stdiotimes.Of(ctx).GivenUpTTL, 0)
 		switch held := new(driver.Held); {
 		case err == nil:
 			return errors.New("lock succeeded without a reply from the store")
