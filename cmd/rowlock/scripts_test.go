@@ -205,7 +205,9 @@ func TestEveryScriptRunsSomewhere(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.sh")
 	require.NoError(t, err)
-	require.Len(t, scripts, len(files))
+	for _, file := range files {
+		require.Contains(t, scripts, strings.TrimSuffix(filepath.Base(file), ".sh"), "the table of scripts says on which stores make test runs it")
+	}
 	all, used := stores(t), map[string]bool{"redis-cluster": true}
 	for name, s := range scripts {
 		require.Contains(t, files, path(name))

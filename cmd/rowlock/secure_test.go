@@ -17,12 +17,13 @@ import (
 // unavailable, and not that the lock is held.
 func TestSecuredStores(t *testing.T) {
 	t.Parallel()
-	secured(t, "rediss")
+	secured(t, "rediss", certificate(t), certificate(t))
 }
 
 // TestCompatSecuredStores shows the same on other kinds of store.
 func TestCompatSecuredStores(t *testing.T) {
 	t.Parallel()
+	ours, stranger := certificate(t), certificate(t) // in the folder of this test, because the name of a subtest may have a +
 	for scheme := range securedServers {
 		if scheme == "rediss" {
 			continue
@@ -30,7 +31,7 @@ func TestCompatSecuredStores(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			testenv.Compat(t)
-			secured(t, scheme)
+			secured(t, scheme, ours, stranger)
 		})
 	}
 }
@@ -45,9 +46,8 @@ var securedServers = map[string]func(testing.TB, pair) string{
 	"zks":            securedZooKeeper,
 }
 
-func secured(t *testing.T, scheme string) {
+func secured(t *testing.T, scheme string, ours, stranger pair) {
 	t.Helper()
-	ours, stranger := certificate(t), certificate(t)
 	w := newWorkplace(t)
 	store := scheme + "://" + account + securedServers[scheme](t, ours)
 	mine := "cert=" + ours.cert + "&key=" + ours.key
