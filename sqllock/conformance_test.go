@@ -49,8 +49,8 @@ func TestCompatConformance(t *testing.T) {
 // pooled are the cases that do not hold through a pooler.
 var pooled = map[string]string{
 	"parked-waiter-is-quiet":       "PgBouncer delivers no notification in transaction mode, so a waiter polls",
-	"missing-right-is-named":       "PgBouncer connects as one account, whoever its client is",
-	"missing-right-leaves-nothing": "PgBouncer connects as one account, whoever its client is",
+	"missing-right-is-named":       "PgBouncer connects as one account for all clients",
+	"missing-right-leaves-nothing": "PgBouncer connects as one account for all clients",
 }
 
 func conforms(t *testing.T, servers map[string]*network) {
