@@ -80,9 +80,12 @@ func (le *Lease) ReleaseDone(ctx context.Context) error {
 }
 
 // TickOf returns the tick that t belongs to, where the parameter every is the time between two ticks. The result is t
-// rounded down to a multiple of that time, in UTC. Days begin at midnight UTC and weeks on Mondays. The parameter every
-// must be positive.
+// rounded down to a multiple of that time, in UTC. Days begin at midnight UTC and weeks on Mondays. If the parameter every
+// is not positive, the result is empty, which [Once] and [Locker.AcquireOnce] refuse.
 func TickOf(t time.Time, every time.Duration) string {
+	if every <= 0 {
+		return ""
+	}
 	return t.UTC().Truncate(every).Format(time.RFC3339Nano)
 }
 

@@ -336,3 +336,17 @@ func TestOnceInTwoSteps(t *testing.T) {
 		require.ErrorIs(t, (*rowlock.Lease)(nil).ReleaseDone(background), rowlock.ErrNotHeld)
 	})
 }
+
+// Without a time between two ticks there is no tick, and Once refuses it. A tick that differs at each call would run the
+// function every time.
+func TestNoTickWithoutATimeBetweenTicks(t *testing.T) {
+	for _, every := range []time.Duration{0, -time.Hour} {
+		tick := rowlock.TickOf(time.Now(), every)
+		require.Empty(t, tick)
+		err := rowlock.Once(t.Context(), locker(t, memlock.New()), "job", tick, func(context.Context, *rowlock.Lease) error {
+			t.Error("the function ran")
+			return nil
+		})
+		require.ErrorContains(t, err, "the tick is empty")
+	}
+}

@@ -51,6 +51,7 @@ var scripts = map[string]struct {
 	"nested":             {"sqlite", inProcess},
 	"once":               {"redis", asProcesses},
 	"operator_usage":     {"sqlite", inProcess},
+	"orphans":            {"sqlite", asProcesses},
 	"pause":              {"postgres", asProcesses},
 	"prune":              {"redis postgres", inProcess}, // only tables have a history
 	"release":            {"mysql", asProcesses},

@@ -13,7 +13,7 @@ import (
 )
 
 // Up applies the pending migrations of a folder, and returns how many it has applied. Other processes wait,
-// and then find nothing to do. The holder of the lock, which rowlock list shows, is the process that migrates.
+// and then find nothing to do. The holder of the lock, which rowlock ls shows, is the process that migrates.
 //
 // If the server has session locks and there is no pooler in between, you need no lock table: use
 // goose.WithSessionLocker(migrations.SessionLocker(dialect, "shop")).

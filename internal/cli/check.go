@@ -29,7 +29,7 @@ rowlock sql check.`,
 		DisableFlagsInUseLine: true,
 		Args:                  a.resourceArgs,
 	}
-	cmd.Flags().StringVar(&data, "data", "", dataUsage)
+	cmd.Flags().Var(textValue{&data}, "data", dataUsage)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), limits.inspect)
 		defer cancel()

@@ -114,7 +114,7 @@ Other users of the machine can see a password in --store. They cannot see a pass
 		return flagError(err)
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.store, "store", "", "local, sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://…, mysql-getlock://…, redis://…, redis+cluster://…, redlock://…, etcd://… or zk://… ($ROWLOCK_STORE)")
+	flags.Var(textValue{&a.store}, "store", "local, sqlite:PATH, postgres://…, mysql://…, USER@tcp(HOST)/DATABASE, postgres-advisory://…, mysql-getlock://…, redis://…, redis+cluster://…, redlock://…, etcd://… or zk://… ($ROWLOCK_STORE)")
 	flags.StringVar(&a.namespace, "namespace", "", "the namespace: the same name in two namespaces is two locks ($ROWLOCK_NAMESPACE)")
 	flags.StringVar(&a.table, "table", "rowlock_lease", "the lock table, TABLE or SCHEMA.TABLE ($ROWLOCK_TABLE)")
 	flags.Var(choiceValue{&a.format, []string{terminal.FormatText, terminal.FormatJSON}}, "log-format", "the format of messages on stderr ($ROWLOCK_LOG_FORMAT)")

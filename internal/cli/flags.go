@@ -20,6 +20,72 @@ type durationValue struct {
 	infinite bool
 }
 
+// lengthValue is the value of a flag for a duration that is larger than zero. Zero would switch off what the flag asks
+// for, for example because a variable of a script was not set.
+type lengthValue struct{ durationValue }
+
+// Set implements pflag.Value.
+func (v lengthValue) Set(s string) error {
+	if err := v.durationValue.Set(s); err != nil {
+		return err
+	}
+	if *v.d == 0 {
+		return errors.New("must be larger than 0; leave the option out if it is not needed")
+	}
+	return nil
+}
+
+// textValue is the value of a flag for a text that must not be empty.
+type textValue struct{ s *string }
+
+func (v textValue) String() string {
+	if v.s == nil {
+		return ""
+	}
+	return *v.s
+}
+
+// Set implements pflag.Value.
+func (v textValue) Set(s string) error {
+	if s == "" {
+		return errors.New("is empty; was a variable of the script not set?")
+	}
+	*v.s = s
+	return nil
+}
+
+// Type returns the word that the help shows for the value.
+func (v textValue) Type() string { return "string" }
+
+// countValue is the value of a flag for a number from 1 to most.
+type countValue struct {
+	n    *int
+	most int
+}
+
+func (v countValue) String() string {
+	if v.n == nil || *v.n == 0 {
+		return "" // with an empty text the help shows no default
+	}
+	return strconv.Itoa(*v.n)
+}
+
+// Set implements pflag.Value.
+func (v countValue) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil {
+		return err
+	}
+	if n < 1 || n > int64(v.most) {
+		return fmt.Errorf("must be from 1 to %d", v.most)
+	}
+	*v.n = int(n)
+	return nil
+}
+
+// Type returns the word that the help shows for the value.
+func (v countValue) Type() string { return "int" }
+
 func (v durationValue) String() string {
 	switch {
 	case v.d == nil || *v.d == 0:

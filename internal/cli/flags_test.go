@@ -30,13 +30,56 @@ func TestDurations(t *testing.T) {
 // "rowlock run" requires one name before --, and a command after it.
 func TestRunArguments(t *testing.T) {
 	t.Parallel()
-	assert.NoError(t, checkRunArgs(1, []string{"job", "cmd"}))
-	assert.NoError(t, checkRunArgs(1, []string{"job", "cmd", "arg", "--"}))
+	for _, good := range []struct {
+		dash int
+		args []string
+		name string
+		argv []string
+	}{
+		{1, []string{"job", "cmd"}, "job", []string{"cmd"}},
+		{1, []string{"job", "cmd", "arg", "--"}, "job", []string{"cmd", "arg", "--"}},
+		{0, []string{"-job", "--", "cmd", "--"}, "-job", []string{"cmd", "--"}},
+	} {
+		name, argv, err := runArgs(good.dash, good.args)
+		require.NoError(t, err)
+		assert.Equal(t, good.name, name)
+		assert.Equal(t, good.argv, argv)
+	}
 	for _, bad := range []struct {
 		dash int
 		args []string
-	}{{-1, nil}, {-1, []string{"job"}}, {-1, []string{"job", "cmd"}}, {0, []string{"cmd"}}, {1, []string{"job"}}, {2, []string{"a", "b", "cmd"}}} {
-		err := checkRunArgs(bad.dash, bad.args)
+	}{{-1, nil}, {-1, []string{"job"}}, {-1, []string{"job", "cmd"}}, {0, []string{"cmd"}}, {0, []string{"echo", "--", "hi"}}, {0, []string{"-job", "--"}}, {1, []string{"job"}}, {2, []string{"a", "b", "cmd"}}} {
+		_, _, err := runArgs(bad.dash, bad.args)
 		assert.Equal(t, exit.Usage, exit.Code(err), "%d %q", bad.dash, bad.args)
+	}
+}
+
+// An option that was given without a value, or with a value that switches it off, is an error that names it: probably a
+// script has not set a variable.
+func TestEmptyAndZeroMeanNothingByAccident(t *testing.T) {
+	t.Parallel()
+	run := func(args ...string) []string { return append(append([]string{"run", "job"}, args...), "--", "true") }
+	for _, bad := range []struct {
+		env, args []string
+		said      string
+	}{
+		{nil, run("--once="), "--once=: is empty"},
+		{nil, run("--once-per=0"), "--once-per=0: must be larger than 0"},
+		{nil, run("--slots=0"), "--slots=0: must be from 1 to 64"},
+		{nil, run("--slots=-1"), "--slots=-1: must be from 1 to 64"},
+		{nil, run("--slots=65"), "--slots=65: must be from 1 to 64"},
+		{nil, run("--max-hold=0"), "--max-hold=0: must be larger than 0"},
+		{nil, run("--timeout=0s"), "--timeout=0s: must be larger than 0"},
+		{nil, run("--fence=x", "--data="), "--data=: is empty"},
+		{nil, run("--store="), "--store: is empty"},
+		{[]string{"ROWLOCK_STORE="}, run(), "ROWLOCK_STORE=: is empty"},
+		{[]string{"ROWLOCK_STORE="}, []string{"ls"}, "ROWLOCK_STORE=: is empty"},
+		{[]string{"ROWLOCK_SLOTS=0"}, run(), "ROWLOCK_SLOTS=0: must be from 1 to 64"},
+		{[]string{"ROWLOCK_TIMEOUT="}, run(), "ROWLOCK_TIMEOUT=: write a number with a unit"},
+	} {
+		code, stdout, stderr := call(t, append(bad.env, "HOME="+t.TempDir()), bad.args...)
+		assert.Equal(t, exit.Usage, code, "%v %v: %s", bad.env, bad.args, stderr)
+		assert.Contains(t, stderr, bad.said)
+		assert.Empty(t, stdout)
 	}
 }

@@ -42,7 +42,8 @@ type runFlags struct {
 }
 
 const runHelp = `Runs COMMAND while holding the lock NAME, and exits with the exit code of COMMAND. Options may stand before or
-after NAME. Everything after -- is the command, which is started without a shell. The command gets rowlock's
+after NAME. Everything after -- is the command, which is started without a shell. A name that begins with a dash stands
+between two --: rowlock run -- -name -- COMMAND. The command gets rowlock's
 stdin, stdout and stderr, and these environment variables:
 
   ROWLOCK_NAME        the name of the lock
@@ -113,56 +114,63 @@ func (a *app) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.Var(choiceValue{&f.onConflict, []string{onConflictWait, onConflictSkip, onConflictFail}}, "on-conflict", "what to do when the lock is held")
 	flags.IntVarP(&f.conflictCode, "conflict-exit-code", "E", exit.Held, "the exit code when the lock is held")
-	flags.StringVar(&f.once, "once", "", "run the command only if no run has succeeded for this tick, a text")
-	flags.Var(durationValue{&f.oncePer, false}, "once-per", "the same; the tick is the present time, rounded down to a multiple of this")
-	flags.IntVar(&f.slots, "slots", 0, "run up to this many commands at a time, each in its own slot")
+	flags.Var(textValue{&f.once}, "once", "run the command only if no run has succeeded for this tick, a text")
+	flags.Var(lengthValue{durationValue{&f.oncePer, false}}, "once-per", "the same; the tick is the present time, rounded down to a multiple of this")
+	flags.Var(countValue{&f.slots, mostSlots}, "slots", "run up to this many commands at a time, each in its own slot")
 	flags.BoolVar(&f.shared, "shared", false, "share the lock with other runs that have --shared, and exclude only runs without --shared")
 	flags.Var(durationValue{&f.wait, true}, "wait", "how long to wait for the lock: 0 is not at all, inf is without a limit")
 	flags.Var(durationValue{&f.ttl, false}, "ttl", "how soon a crash frees the lock")
 	flags.Var(durationValue{&f.minHold, false}, "min-hold", "grant the lock to nobody else for this long after its grant, even if the command has ended")
-	flags.Var(durationValue{&f.maxHold, false}, "max-hold", "lose the lock and stop the command after this time")
-	flags.Var(durationValue{&f.timeout, false}, "timeout", "stop the command this long after its start")
+	flags.Var(lengthValue{durationValue{&f.maxHold, false}}, "max-hold", "lose the lock and stop the command after this time")
+	flags.Var(lengthValue{durationValue{&f.timeout, false}}, "timeout", "stop the command this long after its start")
 	flags.Var(durationValue{&f.grace, false}, "grace", "time between TERM and KILL; at most a fifth of --ttl when the lock is lost")
 	flags.Var(durationValue{&f.handover, false}, "handover-delay", "grant the lock to nobody for this long after it expired without release")
 	flags.StringVar(&f.holder, "holder", "", "who holds the lock, for people (default COMMAND@host:pid; $ROWLOCK_HOLDER, but not inside a run)")
 	flags.StringVar(&f.note, "note", "", "why the lock is held, for people ($ROWLOCK_NOTE)")
 	flags.StringSliceVar(&f.fence, "fence", nil, "seal these resources before the command starts, separated by commas")
-	flags.StringVar(&f.data, "data", "", "with --fence: "+dataUsage)
+	flags.Var(textValue{&f.data}, "data", "with --fence: "+dataUsage)
 	flags.BoolVar(&f.hideStore, "hide-store", false, "remove ROWLOCK_STORE, which may contain a password, from the environment of the command")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done, and who holds the lock")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		a.hint = "rowlock run --help"
-		return checkRunArgs(cmd.ArgsLenAtDash(), args)
+		_, _, err := runArgs(cmd.ArgsLenAtDash(), args)
+		return err
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, argv, err := runArgs(cmd.ArgsLenAtDash(), args)
+		if err != nil {
+			return err
+		}
 		waitGiven := cmd.Flags().Changed("wait") || a.std.Env.Get(variable("wait")) != ""
 		if cmd.Flags().Changed("fence") && len(f.fence) == 0 {
-			return exit.Usagef("--fence: name the resources to seal, for example --fence=%s", args[0])
+			return exit.Usagef("--fence: name the resources to seal, for example --fence=%s", name)
 		}
 		if err := f.settle(waitGiven, cmd.Flags().Changed("conflict-exit-code")); err != nil {
 			return err
 		}
-		code, err := a.run(cmd.Context(), f, args[0], args[1:])
+		code, err := a.run(cmd.Context(), f, name, argv)
 		a.code = code
 		return err
 	}
 	return cmd
 }
 
-// checkRunArgs returns a usage error unless the arguments have the form NAME -- COMMAND. The parameter dash is the
-// number of arguments before --, or -1 without --.
-func checkRunArgs(dash int, args []string) error {
+// runArgs splits the arguments NAME -- COMMAND. A name that begins with a dash stands between two --. The parameter dash is
+// the number of arguments before the first --, or -1 without --.
+func runArgs(dash int, args []string) (name string, argv []string, err error) {
 	switch {
+	case dash == 0 && len(args) > 2 && strings.HasPrefix(args[0], "-") && args[1] == "--":
+		return args[0], args[2:], nil
 	case dash < 0 && len(args) > 1:
-		return exit.Usagef("put -- between the name of the lock and the command: rowlock run %s -- %s", terminal.ShellQuoted(args[0]), terminal.ShellQuoted(args[1]))
+		return "", nil, exit.Usagef("put -- between the name of the lock and the command: rowlock run %s -- %s", terminal.ShellQuoted(args[0]), terminal.ShellQuoted(args[1]))
 	case len(args) == 0 || dash == 0:
-		return exit.Usagef("the name of the lock is missing: rowlock run NAME -- COMMAND")
+		return "", nil, exit.Usagef("the name of the lock is missing: rowlock run NAME -- COMMAND")
 	case dash < 0 || len(args) == dash:
-		return exit.Usagef("the command is missing: rowlock run %s -- COMMAND", terminal.ShellQuoted(args[0]))
+		return "", nil, exit.Usagef("the command is missing: rowlock run %s -- COMMAND", terminal.ShellQuoted(args[0]))
 	case dash > 1:
-		return exit.Usagef("want one name before --, but %d were given: %s is the second", dash, terminal.Quoted(args[1]))
+		return "", nil, exit.Usagef("want one name before --, but %d were given: %s is the second", dash, terminal.Quoted(args[1]))
 	}
-	return nil
+	return args[0], args[1:], nil
 }
 
 // mostSlots is the largest value of --slots. One call of the library can wait for at most this many locks.
@@ -190,8 +198,6 @@ func (f *runFlags) settle(waitGiven, codeGiven bool) error {
 	switch {
 	case f.conflictCode < 0 || f.conflictCode > 255:
 		return exit.Usagef("-E %d: an exit code is from 0 to 255", f.conflictCode)
-	case f.slots < 0 || f.slots > mostSlots:
-		return exit.Usagef("--slots=%d: must be from 1 to %d, or 0 for a single lock", f.slots, mostSlots)
 	case f.oncePer > 0 && f.once != "":
 		return exit.Usagef("--once names a tick, and --once-per computes one: leave one of them out")
 	case f.slots > 0 && (f.once != "" || f.oncePer > 0):

@@ -58,7 +58,7 @@ Outside a transaction block the statements fail on Postgres, and protect nothing
 		DisableFlagsInUseLine: true,
 		Args:                  a.resourceArgs,
 	}
-	cmd.Flags().StringVar(&data, "data", "", dataUsage)
+	cmd.Flags().Var(textValue{&data}, "data", dataUsage)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text, err := a.checkSQL(cmd.Context(), data, args)
 		if err != nil {

@@ -42,13 +42,14 @@ func variable(flag string) string {
 }
 
 // fromEnvironment sets flags from their environment variables, unless the command line has set them. The parameter
-// names lists these flags. It runs after the command line was parsed, so that a store's password never appears as a
+// names lists these flags. A variable that is set, but empty, is an empty value: an error for most flags, because a
+// script or a unit has probably not set what it wanted to. It runs after the command line was parsed, so that a store's password never appears as a
 // default in the help.
 func fromEnvironment(flags *pflag.FlagSet, env system.Environment, names ...string) error {
 	for _, name := range names {
 		f := flags.Lookup(name)
-		value := env.Get(variable(name))
-		if f == nil || f.Changed || value == "" || variable(name) == job.EnvHolder && job.Nested(env) {
+		value, set := env.LookUp(variable(name))
+		if f == nil || f.Changed || !set || variable(name) == job.EnvHolder && job.Nested(env) {
 			continue // an outer "rowlock run" has set ROWLOCK_HOLDER to the holder of its own lock
 		}
 		if err := f.Value.Set(value); err != nil {

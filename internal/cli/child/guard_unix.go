@@ -78,6 +78,16 @@ func (g *Guard) start() error {
 	return nil
 }
 
+// pid returns the id of the guard's process, or 0 if it does not run.
+func (g *Guard) pid() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.process == nil {
+		return 0
+	}
+	return g.process.Process.Pid
+}
+
 // tell sends a text to the process.
 func (g *Guard) tell(text string) { _, _ = g.pipe.WriteString(text + guardprocess.End) }
 

@@ -50,6 +50,9 @@ func Start(path string, argv, env []string, std system.Stdio, guard *Guard, sock
 		guard.tell(strconv.Itoa(c.group))
 		_ = cmd.Process.Release() // exec's Wait does not report stops, so wait4 is called below instead
 		started <- nil
+		if std.Exits { // otherwise other code of this process may wait for its own children
+			go reapOrphans(c.Gone, func(pid int) bool { return pid == c.group || pid == guard.pid() })
+		}
 		c.wait()
 	}()
 	if err := <-started; err != nil {

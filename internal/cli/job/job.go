@@ -100,10 +100,18 @@ func (j *Job) supervise() int {
 			j.say(terminal.Warn, "left over", "the command has ended and left processes behind; stopping them")
 			kill = j.stop(j.Grace)
 		case <-kill:
-			j.say(terminal.Warn, "killing", fmt.Sprintf("still running %s after TERM; killing", j.given.Round(time.Millisecond)))
+			j.say(terminal.Warn, "killing", stillRunning(j.given))
 			j.child.Kill()
 		}
 	}
+}
+
+// stillRunning says that the command has not ended in the time that it was given after TERM.
+func stillRunning(given time.Duration) string {
+	if given < time.Millisecond {
+		return "no time is left for the command to end by itself; killing"
+	}
+	return fmt.Sprintf("still running %s after TERM; killing", given.Round(time.Millisecond))
 }
 
 var errSuspended = errors.New("rowlock was suspended")

@@ -11,12 +11,18 @@ type Environment []string
 // Get returns the value of a variable, or an empty text. The parameter name is the variable's name. If the variable
 // occurs twice, Get returns the last value, as os/exec does.
 func (e Environment) Get(name string) string {
+	value, _ := e.LookUp(name)
+	return value
+}
+
+// LookUp is like Get, and also reports whether the variable is set.
+func (e Environment) LookUp(name string) (value string, set bool) {
 	for _, entry := range slices.Backward(e) {
 		if key, value, ok := strings.Cut(entry, "="); ok && key == name {
-			return value
+			return value, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // Without returns a copy of e without some variables. The parameter names lists them.
