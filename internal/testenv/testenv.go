@@ -29,7 +29,7 @@ const (
 )
 
 // limit is the time limit of each helper. If the server does not answer, the test fails instead of hanging.
-const limit = 30 * time.Second
+const limit = 2 * time.Minute
 
 // DSN returns the DSN of the test server of an engine. If there is none, it skips the test. It fails the test
 // instead if ROWLOCK_REQUIRE is "all", which means that no test may be skipped.
