@@ -12,7 +12,6 @@ import (
 
 // onEachPool lists the tests that run with several kinds of pools or poolers, by name.
 var onEachPool = map[string]func(*testing.T){
-	"TestTransactionPoolingIsRefused":          TestTransactionPoolingIsRefused,
 	"TestSessionPoolerIsProbed":                TestSessionPoolerIsProbed,
 	"TestReadOnlyIsRefused":                    TestReadOnlyIsRefused,
 	"TestInspector":                            TestInspector,
@@ -22,9 +21,6 @@ var onEachPool = map[string]func(*testing.T){
 	"TestCutConnection":                        TestCutConnection,
 	"TestBlackHole":                            TestBlackHole,
 	"TestALostReplyIsNoLoss":                   TestALostReplyIsNoLoss,
-	"TestSessionPooler":                        TestSessionPooler,
-	"TestDoubtBehindASessionPooler":            TestDoubtBehindASessionPooler,
-	"TestLossBehindASessionPooler":             TestLossBehindASessionPooler,
 	"TestQueue":                                TestQueue,
 	"TestACancelledWait":                       TestACancelledWait,
 	"TestAWaitThatTheServerCancels":            TestAWaitThatTheServerCancels,
@@ -49,7 +45,7 @@ func TestCompatPools(t *testing.T) {
 
 var (
 	testFunction = regexp.MustCompile(`(?ms)^func (Test\w+)\(t \*testing\.T\) \{\n(.*?)^\}\n`)
-	onPools      = regexp.MustCompile(`\b(eachPool|eachTx|eachPooler|watched|inCompat)\(`)
+	onPools      = regexp.MustCompile(`\b(eachPool|eachTx|watched|inCompat)\(`)
 )
 
 // The list contains each test that runs with several kinds of pools, so that none is missing in "make compat".

@@ -21,19 +21,13 @@ import (
 // A backend behind a PgBouncer in transaction mode, of an old or a new version, refuses the first call.
 // It does so with every driver, and even with SessionPooler. The error says what to do,
 // and no lock stays on a connection of the pool.
-func TestTransactionPoolingIsRefused(t *testing.T) {
+func TestCompatTransactionPoolingIsRefused(t *testing.T) {
 	t.Parallel()
 	for pooler, database := range map[string]func(testing.TB) (pooled, direct string){
 		"pgbouncer": testenv.PgBouncer, "pgbouncer_new": testenv.NewPgBouncer,
 	} {
-		compat := inCompat(t)
-		if compat == (pooler == "pgbouncer") {
-			continue
-		}
 		t.Run(pooler, func(t *testing.T) {
-			if compat {
-				testenv.Compat(t)
-			}
+			testenv.Compat(t)
 			t.Parallel()
 			pooled, direct := database(t)
 			migrate(t, direct)

@@ -21,20 +21,13 @@ import (
 // and a newer one.
 var poolers = []string{testserver.PgBouncer, testserver.NewPgBouncer}
 
-// eachPooler runs test behind the installed PgBouncer in session mode. In a test of "make compat", it runs test behind
-// the newer one.
+// eachPooler runs test behind each PgBouncer in session mode.
 func eachPooler(t *testing.T, test func(t *testing.T, addr, direct string)) {
 	t.Helper()
 	t.Parallel()
-	compat := inCompat(t)
 	for _, engine := range poolers {
-		if compat == (engine == testserver.PgBouncer) {
-			continue
-		}
 		t.Run(engine, func(t *testing.T) {
-			if compat {
-				testenv.Compat(t)
-			}
+			testenv.Compat(t)
 			t.Parallel()
 			test(t, sessionPooler(t, engine), database(t))
 		})
@@ -44,7 +37,7 @@ func eachPooler(t *testing.T, test func(t *testing.T, addr, direct string)) {
 // A backend behind a pooler in session mode refuses to lock unless SessionPooler is set. With SessionPooler,
 // locks through the pooler and locks on direct connections exclude each other. A release leaves no lock on the server
 // connection, which the pooler keeps for the next client.
-func TestSessionPooler(t *testing.T) {
+func TestCompatSessionPooler(t *testing.T) {
 	eachPooler(t, func(t *testing.T, addr, direct string) {
 		pooled, w := by(t, addr, direct), watch(t, direct)
 		unfit(t, advisory.New(openPool(t, pooled)), "goes through a pooler", "session mode with the option advisory.SessionPooler")
@@ -70,7 +63,7 @@ func TestSessionPooler(t *testing.T) {
 
 // When the backend closes a session in an unknown state, a pooler in session mode releases the session's locks
 // on the server too. The next client can then acquire all of them.
-func TestDoubtBehindASessionPooler(t *testing.T) {
+func TestCompatDoubtBehindASessionPooler(t *testing.T) {
 	eachPooler(t, func(t *testing.T, addr, direct string) {
 		dsn, proxy, err := through(by(t, addr, direct))
 		require.NoError(t, err)
@@ -109,7 +102,7 @@ func TestDoubtBehindASessionPooler(t *testing.T) {
 }
 
 // If the server ends a session behind a pooler, the holder notices it long before the next heartbeat.
-func TestLossBehindASessionPooler(t *testing.T) {
+func TestCompatLossBehindASessionPooler(t *testing.T) {
 	eachPooler(t, func(t *testing.T, addr, direct string) {
 		l, w := locker(t, advisory.New(openPool(t, by(t, addr, direct)), advisory.SessionPooler())), watch(t, direct)
 		lease, err := l.Acquire(t.Context(), "a")

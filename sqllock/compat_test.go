@@ -12,7 +12,6 @@ import (
 
 // onEachEngine lists the tests that run on several engines, by name.
 var onEachEngine = map[string]func(*testing.T){
-	"TestPostgresBehindAPoolerTheWaiterPolls":                 TestPostgresBehindAPoolerTheWaiterPolls,
 	"TestARefusedAcquireSaysWhoHolds":                         TestARefusedAcquireSaysWhoHolds,
 	"TestTheSameNonceGetsTheSameGrant":                        TestTheSameNonceGetsTheSameGrant,
 	"TestTokensRise":                                          TestTokensRise,

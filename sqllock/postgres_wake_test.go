@@ -182,17 +182,11 @@ func TestPostgresReconnectWakesAll(t *testing.T) {
 
 // Through a pooler the backend does not listen, and Capabilities reports this. Waiters find a release by polling, and
 // are still granted the lock in order.
-func TestPostgresBehindAPoolerTheWaiterPolls(t *testing.T) {
+func TestCompatPostgresBehindAPoolerTheWaiterPolls(t *testing.T) {
 	t.Parallel()
 	for name, fresh := range map[string]func(testing.TB) (pooled, direct string){"pgbouncer": testenv.PgBouncer, "pgbouncer_new": testenv.NewPgBouncer} {
-		compat := inCompat(t)
-		if compat == (name == "pgbouncer") {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
-			if compat {
-				testenv.Compat(t)
-			}
+			testenv.Compat(t)
 			t.Parallel()
 			pooled, direct := fresh(t)
 			c := &crowd{dsn: pooled, store: &store{table: "rowlock_lease", dialect: migrations.Postgres, raw: openDB(t, direct)}}

@@ -138,7 +138,7 @@ func conforms(t *testing.T, store string) {
 
 // lacks reports whether reason is something that the client does not have.
 func lacks(reason string) bool {
-	for _, what := range []string{"driver.Operator", "driver.HandOverer", "driver.Batcher", "driver.Notifier", "Capabilities.Shares", "Capabilities.Pauses", "Capabilities.Ticks", "locktest.Expirer"} {
+	for _, what := range []string{"driver.Operator", "driver.HandOverer", "driver.Batcher", "driver.Notifier", "Capabilities.Shares", "Capabilities.Pauses", "Capabilities.Ticks", "locktest.Expirer", "locktest.Restarter", "locktest.Counter", "locktest.Limited"} {
 		if strings.Contains(reason, what) {
 			return true
 		}

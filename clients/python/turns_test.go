@@ -188,8 +188,15 @@ type waiting struct{ toAcquire, toSeal string }
 
 var waitingInMySQL = waiting{
 	toAcquire: "SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL",
-	toSeal: `SELECT count(*) FROM information_schema.processlist
+	// The table of the same name in information_schema fails while any session runs a statement with characters outside
+	// utf8mb3 (error 3854).
+	toSeal: `SELECT count(*) FROM performance_schema.processlist
 		WHERE db = database() AND id <> connection_id() AND info LIKE '%INSERT INTO rowlock_lease_fence%'`,
+}
+
+var waitingInMariaDB = waiting{
+	toAcquire: waitingInMySQL.toAcquire,
+	toSeal:    strings.Replace(waitingInMySQL.toSeal, "performance_schema", "information_schema", 1),
 }
 
 var waitingIn = map[string]waiting{
@@ -198,7 +205,7 @@ var waitingIn = map[string]waiting{
 		toSeal: `SELECT count(*) FROM pg_locks
 			WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
 	},
-	"mysql": waitingInMySQL, "mariadb": waitingInMySQL,
+	"mysql": waitingInMySQL, "mariadb": waitingInMariaDB,
 }
 
 // A job that seals before it reads sees every write of an older holder, even if that holder commits late. A job that

@@ -26,7 +26,8 @@ func TestEachTestHasAPostgresDatabaseOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestPgBouncerReachesTheSameDatabase(t *testing.T) {
+func TestCompatPgBouncerReachesTheSameDatabase(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	pooled, direct := testenv.PgBouncer(t)
 

@@ -12,7 +12,8 @@ import (
 
 // A pooler accepts clients again soon after the server behind it was restarted. The launcher's settings are needed
 // for that: by default PgBouncer refuses all clients for fifteen seconds after a failed login.
-func TestAPoolerComesBackWithItsServer(t *testing.T) {
+func TestCompatAPoolerComesBackWithItsServer(t *testing.T) {
+	testenv.Compat(t)
 	t.Parallel()
 	testenv.DSN(t, NewPgBouncer) // skips the test if testservers could not start this server
 	behind, err := Start(t.Context(), Postgres, Options{Logf: t.Logf})

@@ -18,8 +18,21 @@ import (
 // A server of each engine can be killed, restarted and stopped. This test does not check that the servers answer
 // queries, because all other tests depend on that.
 func TestServerLife(t *testing.T) {
-	for _, engine := range Engines {
+	lives(t, Postgres, MySQL, MariaDB, Redis, Etcd, ZooKeeper)
+}
+
+// So does each server that only "make compat" needs.
+func TestCompatServerLife(t *testing.T) {
+	lives(t, PgBouncer, NewPgBouncer, Valkey)
+}
+
+func lives(t *testing.T, engines ...string) {
+	t.Helper()
+	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
+			if engine == PgBouncer || engine == NewPgBouncer || engine == Valkey {
+				testenv.Compat(t)
+			}
 			t.Parallel()
 			testenv.DSN(t, engine) // skips the test if testservers could not start this server
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -207,7 +207,7 @@ func TestEveryOperation(t *testing.T) {
 			assert.NoError(t, r.Err)
 			return
 		}
-		for _, what := range []string{"driver.HandOverer", "driver.Batcher", "driver.Notifier", "locktest.Expirer", "lock, trust and unlock"} {
+		for _, what := range []string{"driver.HandOverer", "driver.Batcher", "driver.Notifier", "locktest.Expirer", "locktest.Restarter", "locktest.Counter", "locktest.Limited", "lock, trust and unlock"} {
 			if strings.Contains(not.Reason, what) {
 				return
 			}
