@@ -23,6 +23,8 @@ var _ locktest.Restarter = mortal{}
 
 func (m mortal) Restart(ctx context.Context) error {
 	m.server.Kill()
+	m.raw.SetMaxIdleConns(0) // closes the connections that were cut
+	m.raw.SetMaxIdleConns(2)
 	return m.server.Restart(ctx)
 }
 

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -183,29 +184,36 @@ func TestCompatUnfencedPythonLosesUpdates(t *testing.T) {
 	assert.Positive(t, lost, "the faults are too weak for the run with the fence to prove something")
 }
 
-// waiting are queries that return how many processes wait for a lock, and how many wait to seal.
-type waiting struct{ toAcquire, toSeal string }
+// waiting reports whether a process waits for a lock, and whether one waits to seal.
+type waiting struct{ toAcquire, toSeal func(t *testing.T, db *sql.DB) bool }
 
 var waitingInMySQL = waiting{
-	toAcquire: "SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL",
-	// The table of the same name in information_schema fails while any session runs a statement with characters outside
-	// utf8mb3 (error 3854).
-	toSeal: `SELECT count(*) FROM performance_schema.processlist
-		WHERE db = database() AND id <> connection_id() AND info LIKE '%INSERT INTO rowlock_lease_fence%'`,
-}
-
-var waitingInMariaDB = waiting{
-	toAcquire: waitingInMySQL.toAcquire,
-	toSeal:    strings.Replace(waitingInMySQL.toSeal, "performance_schema", "information_schema", 1),
+	toAcquire: positive("SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL"),
+	toSeal: func(t *testing.T, db *sql.DB) bool {
+		var database string
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT database()").Scan(&database))
+		return slices.ContainsFunc(testenv.Sessions(t, db), func(s testenv.Session) bool {
+			return s.Database == database && strings.Contains(s.Statement, "INSERT INTO rowlock_lease_fence")
+		})
+	},
 }
 
 var waitingIn = map[string]waiting{
 	"postgres": {
-		toAcquire: "SELECT count(*) FROM rowlock_lease_waiter",
-		toSeal: `SELECT count(*) FROM pg_locks
-			WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+		toAcquire: positive("SELECT count(*) FROM rowlock_lease_waiter"),
+		toSeal: positive(`SELECT count(*) FROM pg_locks
+			WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`),
 	},
-	"mysql": waitingInMySQL, "mariadb": waitingInMariaDB,
+	"mysql": waitingInMySQL, "mariadb": waitingInMySQL,
+}
+
+// positive reports whether a query returns a number that is larger than 0.
+func positive(query string) func(*testing.T, *sql.DB) bool {
+	return func(t *testing.T, db *sql.DB) bool {
+		var n int
+		require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&n), query)
+		return n > 0
+	}
 }
 
 // A job that seals before it reads sees every write of an older holder, even if that holder commits late. A job that
@@ -266,21 +274,16 @@ func overtaken(t *testing.T, kind, mode string) (lost, made int) {
 	return lostUpdates(t, s.db)
 }
 
-// until waits until the query returns a number other than 0. It fails if the job ends before that. On a busy machine the
-// interpreter alone may take half a minute to start.
-func until(t *testing.T, db *sql.DB, query string, ended <-chan error, out fmt.Stringer) {
+// until waits until a process waits. It fails if the job ends before that. On a busy machine the interpreter alone may
+// take half a minute to start.
+func until(t *testing.T, db *sql.DB, waits func(*testing.T, *sql.DB) bool, ended <-chan error, out fmt.Stringer) {
 	t.Helper()
-	end, n := time.After(3*time.Minute), 0
-	for {
-		require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&n), query)
-		if n != 0 {
-			return
-		}
+	for end := time.After(3 * time.Minute); !waits(t, db); {
 		select {
 		case err := <-ended:
 			require.FailNow(t, "the job has ended", "%v: %s", err, out)
 		case <-end:
-			require.FailNow(t, "still 0", query)
+			require.FailNow(t, "no process waits")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

@@ -21,7 +21,7 @@ func TestServerLife(t *testing.T) {
 	lives(t, Postgres, MySQL, MariaDB, Redis, Etcd, ZooKeeper)
 }
 
-// So does each server that only "make compat" needs.
+// The servers that only "make compat" needs are started, killed, restarted and stopped in the same way.
 func TestCompatServerLife(t *testing.T) {
 	lives(t, PgBouncer, NewPgBouncer, Valkey)
 }
