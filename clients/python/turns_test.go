@@ -185,7 +185,9 @@ func TestCompatUnfencedPythonLosesUpdates(t *testing.T) {
 }
 
 // waiting reports whether a process waits for a lock, and whether one waits to seal.
-type waiting struct{ toAcquire, toSeal func(t *testing.T, db *sql.DB) bool }
+type waiting struct {
+	toAcquire, toSeal func(t *testing.T, db *sql.DB) bool
+}
 
 var waitingInMySQL = waiting{
 	toAcquire: positive("SELECT count(*) FROM rowlock_lease WHERE waiters IS NOT NULL"),
