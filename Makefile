@@ -39,7 +39,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 # The packages that take longest start first, so that none of them is left to the end with one core idle.
-LONGEST  = ./sqllock,./cmd/rowlock,./fence,./internal/processes
+LONGEST  = ./sqllock,./fence,./clients/python,./cmd/rowlock,./internal/processes,./kvlock/redlock,./mysqlock,./locktest,./internal/sqlfunctions
 EXAMPLES = $(patsubst %/go.mod,./%,$(wildcard examples/*/go.mod))
 comma    = ,
 empty    =
