@@ -101,7 +101,7 @@ func (b bench) random(ctx context.Context, d draw, together int) error {
 	}
 	fmt.Printf("%s with seed %d: %d of %d mutants caught, %d survive, %d are run by no test\n",
 		d.pkg, d.seed, counts[killed], tried, counts[lived], counts[uncovered])
-	fmt.Printf("To repeat one: make mutants-random PKG=./%s TESTS=%s FLAGS=\"-only='IDENTITY'\", where the identity is the text before the file\n",
+	fmt.Printf("To repeat one: make mutants-random PKG=./%s WITH=%s FLAGS=\"-only='IDENTITY'\", where the identity is the text before the file\n",
 		d.pkg, strings.Join(d.tests, ","))
 	return broken
 }
