@@ -1,32 +1,16 @@
 package sqllock_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rowlock/rowlock/driver"
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/testenv"
 	"github.com/rowlock/rowlock/internal/testserver"
-	"github.com/rowlock/rowlock/locktest"
 	"github.com/rowlock/rowlock/migrations"
 )
-
-// mortal is a network whose server can be restarted.
-type mortal struct {
-	*network
-	server *testserver.Server
-}
-
-var _ locktest.Restarter = mortal{}
-
-func (m mortal) Restart(ctx context.Context) error {
-	m.server.Kill()
-	m.raw.SetMaxIdleConns(0) // closes the connections that were cut
-	m.raw.SetMaxIdleConns(2)
-	return m.server.Restart(ctx)
-}
 
 // A crash of the server ends no lease, and lets no token fall.
 func TestLeasesOutliveARestart(t *testing.T) {
@@ -46,7 +30,9 @@ func TestLeasesOutliveARestart(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(server.Stop)
 			n := &network{dialect: of.dialect, open: of.open, dsn: twice(func(testing.TB) string { return server.DSN })}
-			require.NoError(t, locktest.CheckEach(t.Context(), mortal{n.start(t), server}, func(locktest.Result) {}, "restart-keeps-tokens", "restart-keeps-leases"))
+			n.start(t)
+			n.raw.SetMaxIdleConns(0) // a restart cuts idle connections
+			faultnet.Survives(t, n, server)
 		})
 	}
 }

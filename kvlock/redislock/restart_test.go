@@ -1,34 +1,16 @@
 package redislock_test
 
 import (
-	"context"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/rowlock/rowlock/internal/testserver"
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/kvlock/internal/redistest"
 	"github.com/rowlock/rowlock/kvlock/redislock"
-	"github.com/rowlock/rowlock/locktest"
 )
-
-// mortal is a network whose server can be restarted.
-type mortal struct {
-	*network
-	server *testserver.Server
-}
-
-var _ locktest.Restarter = mortal{}
-
-func (m mortal) Restart(ctx context.Context) error {
-	m.server.Kill()
-	return m.server.Restart(ctx)
-}
 
 // If a server has the setting "appendfsync always", a crash ends no lease, and lets no token fall.
 func TestLeasesOutliveARestart(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
-	h := mortal{single(t, "redis://"+s.Addr, redislock.DefaultPrefix, true), s}
-	require.NoError(t, locktest.CheckEach(t.Context(), h, func(locktest.Result) {}, "restart-keeps-tokens", "restart-keeps-leases"))
+	faultnet.Survives(t, single(t, "redis://"+s.Addr, redislock.DefaultPrefix, true), s)
 }

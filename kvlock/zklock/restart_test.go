@@ -1,27 +1,13 @@
 package zklock_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rowlock/rowlock/internal/faultnet"
 	"github.com/rowlock/rowlock/internal/testserver"
-	"github.com/rowlock/rowlock/locktest"
 )
-
-// mortal is a network whose server can be restarted.
-type mortal struct {
-	*network
-	server *testserver.Server
-}
-
-var _ locktest.Restarter = mortal{}
-
-func (m mortal) Restart(ctx context.Context) error {
-	m.server.Kill()
-	return m.server.Restart(ctx)
-}
 
 // A crash of the server ends no lease, and lets no token fall.
 func TestLeasesOutliveARestart(t *testing.T) {
@@ -29,6 +15,5 @@ func TestLeasesOutliveARestart(t *testing.T) {
 	s, err := testserver.Start(t.Context(), testserver.ZooKeeper, testserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
-	h := mortal{newNetwork(t, s.Addr), s}
-	require.NoError(t, locktest.CheckEach(t.Context(), h, func(locktest.Result) {}, "restart-keeps-tokens", "restart-keeps-leases"))
+	faultnet.Survives(t, newNetwork(t, s.Addr), s)
 }
