@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -40,14 +41,16 @@ func run() int {
 		}
 	}
 	suites := &suites{folder: folder, built: map[string]string{}}
+	var chosen []server
+	for i, s := range servers {
+		if strings.Contains(s.name+" "+s.version, *only) && i%of == part-1 {
+			chosen = append(chosen, s)
+		}
+	}
 	good := true
 	var lines []string
-	for i, s := range servers {
-		if !strings.Contains(s.name+" "+s.version, *only) || i%of != part-1 {
-			continue
-		}
-		for _, r := range s.run(ctx, suites) {
-			fmt.Println(r)
+	for _, rows := range inTurn(chosen, func(s server) []result { return s.run(ctx, suites) }) {
+		for _, r := range rows {
 			good = good && r.failed == 0 && (r.problem == "" || r.absent)
 			lines = append(lines, r.String())
 		}
@@ -62,6 +65,32 @@ func run() int {
 		return 1
 	}
 	return 0
+}
+
+// together is how many servers are tested at the same time. Their tests mostly wait.
+const together = 2
+
+// inTurn calls the function test for each server, for several at the same time, and prints the rows of each as soon as
+// they are there. It returns them in the order of the servers.
+func inTurn(all []server, test func(server) []result) [][]result {
+	rows := make([][]result, len(all))
+	places := make(chan struct{}, together)
+	var group sync.WaitGroup
+	var printing sync.Mutex
+	for i, s := range all {
+		places <- struct{}{}
+		group.Go(func() {
+			rows[i] = test(s)
+			<-places
+			printing.Lock()
+			defer printing.Unlock()
+			for _, r := range rows[i] {
+				fmt.Println(r)
+			}
+		})
+	}
+	group.Wait()
+	return rows
 }
 
 // These two lines of the page enclose the table.

@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
 // suites holds the test programs of packages. Each program is built once.
 type suites struct {
 	folder string
+	mu     sync.Mutex // held while a program is built
 	built  map[string]string
 }
 
@@ -46,6 +48,8 @@ func (r result) String() string {
 }
 
 func (s *suites) build(ctx context.Context, of suite) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	key := of.pkg + of.tags
 	if path := s.built[key]; path != "" {
 		return path, nil
